@@ -1,0 +1,141 @@
+package contract
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// Error type strings of failed operations. They are wire protocol: Go types do
+// not survive the server.
+const (
+	// TypeToolError: the tool reported an error; the details are its whole
+	// CallToolResult.
+	TypeToolError = "McpToolError"
+	// TypeProtocolError: an upstream answered with a JSON-RPC error; the
+	// details are a [ProtocolError].
+	TypeProtocolError = "McpProtocolError"
+	// TypeOutcomeUnknown: the call may have taken effect and must not be
+	// repeated.
+	TypeOutcomeUnknown = "McpOutcomeUnknown"
+	// TypePayloadTooLarge: arguments or result are over the payload limit.
+	TypePayloadTooLarge = "McpPayloadTooLarge"
+)
+
+// Code classes every way in which a call does not end with a value. The set is
+// closed.
+type Code string
+
+// The codes.
+const (
+	CodeToolError       Code = TypeToolError
+	CodeProtocolError   Code = TypeProtocolError
+	CodeOutcomeUnknown  Code = TypeOutcomeUnknown
+	CodePayloadTooLarge Code = TypePayloadTooLarge
+	// CodeFailed is a failure of the code behind the tool.
+	CodeFailed Code = "failed"
+	// CodeTimedOut is a timeout of the operation or of what runs behind it.
+	CodeTimedOut Code = "timed_out"
+	// CodeCanceled is a call that was cancelled.
+	CodeCanceled Code = "canceled"
+	// CodeTerminated is an operation that somebody terminated.
+	CodeTerminated Code = "terminated"
+	// CodeUnavailable is a call that reached no handler: no worker, no such
+	// endpoint, service or operation, a feature switched off, no Temporal.
+	CodeUnavailable Code = "unavailable"
+	// CodeInvalid is a call that was refused before anything started.
+	CodeInvalid Code = "invalid"
+)
+
+// Codes lists every [Code].
+func Codes() []Code {
+	return []Code{
+		CodeToolError, CodeProtocolError, CodeOutcomeUnknown, CodePayloadTooLarge, CodeFailed,
+		CodeTimedOut, CodeCanceled, CodeTerminated, CodeUnavailable, CodeInvalid,
+	}
+}
+
+// Failure is the one error type that crosses the boundary between a service and
+// its callers. Message is for the caller; Cause is for logs and never leaves.
+type Failure struct {
+	Code Code
+	// Type is the failure's own type name, where it has one beyond the code.
+	Type string
+	// Message says what happened, in words for the caller.
+	Message string
+	// Retryable reports whether the same call may end otherwise.
+	Retryable bool
+	// Details are the CallToolResult of [CodeToolError], the [ProtocolError]
+	// of [CodeProtocolError], nil otherwise.
+	Details json.RawMessage
+	// Cause may be nil.
+	Cause error
+}
+
+// Error implements error.
+func (f *Failure) Error() string { return f.Message }
+
+// Unwrap returns the cause.
+func (f *Failure) Unwrap() error { return f.Cause }
+
+// ProtocolError is a JSON-RPC error object.
+type ProtocolError struct {
+	Code    int64           `json:"code"`
+	Message string          `json:"message"`
+	Data    json.RawMessage `json:"data,omitempty"`
+}
+
+// Error implements error.
+func (e *ProtocolError) Error() string { return fmt.Sprintf("JSON-RPC error %d: %s", e.Code, e.Message) }
+
+// JSON returns the error object's bytes.
+func (e *ProtocolError) JSON() json.RawMessage {
+	var o Object
+	o.Set("code", fmt.Appendf(nil, "%d", e.Code))
+	o.Set("message", Quote(e.Message))
+	if len(e.Data) > 0 {
+		o.Set("data", e.Data)
+	}
+	return o.JSON()
+}
+
+// Protocol returns the JSON-RPC error that the caller sees, or nil where the
+// failure is a result.
+func (f *Failure) Protocol() *ProtocolError {
+	if f.Code != CodeProtocolError {
+		return nil
+	}
+	var e ProtocolError
+	if json.Unmarshal(f.Details, &e) != nil || e.Code == 0 {
+		return &ProtocolError{Code: -32603, Message: f.Message}
+	}
+	return &e
+}
+
+// Result returns the error result that the caller sees: the tool's own for
+// [CodeToolError], one that this project makes otherwise, with [MetaFailure]
+// and, for an unknown outcome, [MetaOutcome].
+func (f *Failure) Result() Result {
+	if f.Code == CodeToolError {
+		if r, err := DecodeResult(f.Details); err == nil {
+			if r.IsError() {
+				return r
+			}
+			// The failure is the tool's word that this is an error.
+			o, _ := splitObject(r.JSON())
+			o.Set("isError", json.RawMessage("true"))
+			return Result{o.JSON()}
+		}
+	}
+	typ := f.Type
+	if typ == "" {
+		typ = string(f.Code)
+	}
+	var note Object
+	note.Set("type", Quote(typ))
+	note.Set("retryable", fmt.Appendf(nil, "%t", f.Retryable))
+	r := TextResult(f.Message, true).WithMeta(MetaFailure, note.JSON())
+	if f.Code == CodeOutcomeUnknown {
+		r = r.WithMeta(MetaOutcome, Quote(OutcomeUnknown))
+	}
+	return r
+}

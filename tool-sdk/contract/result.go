@@ -1,0 +1,172 @@
+package contract
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Result is an MCP CallToolResult (or an input-required result) as bytes.
+// Its methods read parts of it; none decodes and encodes the whole.
+type Result struct{ raw json.RawMessage }
+
+// DecodeResult checks the shape that the MCP specification asks of a
+// CallToolResult: an object whose content, where there is any, is an array of
+// objects. Content types and fields that nobody knows pass.
+func DecodeResult(raw json.RawMessage) (Result, error) {
+	o, err := ParseObject(raw)
+	if err != nil {
+		return Result{}, fmt.Errorf("result: %w", err)
+	}
+	if content := o.Get("content"); !IsNull(content) {
+		blocks, err := splitArray(content)
+		if err != nil {
+			return Result{}, fmt.Errorf("result: content: %w", err)
+		}
+		for i, b := range blocks {
+			if !isObject(b) {
+				return Result{}, fmt.Errorf("result: content[%d]: %s, want an object", i, TypeName(b))
+			}
+		}
+	}
+	if v := o.Get("isError"); !IsNull(v) && TypeName(v) != "a boolean" {
+		return Result{}, fmt.Errorf("result: isError: %s, want a boolean", TypeName(v))
+	}
+	if v := o.Get("_meta"); !IsNull(v) && !isObject(v) {
+		return Result{}, fmt.Errorf("result: _meta: %s, want an object", TypeName(v))
+	}
+	return Result{raw}, nil
+}
+
+// ValueResult wraps the value of a tool with the value encoding, as bytes:
+// an object is structured content and its JSON as one text block; a string that
+// text; any other value its JSON as text; null no block. With an output schema
+// the value is structured content whatever its type. The text copy has no HTML
+// escapes and every digit.
+func ValueResult(value json.RawMessage, hasOutputSchema bool) (Result, error) {
+	if len(value) == 0 {
+		value = json.RawMessage("null")
+	}
+	if err := checkJSON(value); err != nil {
+		return Result{}, fmt.Errorf("value: %w", err)
+	}
+	var o Object
+	typ := TypeName(value)
+	switch typ {
+	case "null":
+		o.Set("content", json.RawMessage("[]"))
+	case "a string":
+		o.Set("content", Array(textBlock(value)))
+	default:
+		o.Set("content", Array(textBlock(Quote(string(value)))))
+	}
+	if typ == "an object" || hasOutputSchema {
+		o.Set("structuredContent", value)
+	}
+	return Result{o.JSON()}, nil
+}
+
+// TextResult is a result of one text block.
+func TextResult(text string, isError bool) Result {
+	var o Object
+	o.Set("content", Array(textBlock(Quote(text))))
+	if isError {
+		o.Set("isError", json.RawMessage("true"))
+	}
+	return Result{o.JSON()}
+}
+
+func textBlock(quoted json.RawMessage) json.RawMessage {
+	return json.RawMessage(`{"type":"text","text":` + string(quoted) + `}`)
+}
+
+// JSON returns the result's bytes; `{"content":[]}` for the zero Result.
+func (r Result) JSON() json.RawMessage {
+	if r.raw == nil {
+		return json.RawMessage(`{"content":[]}`)
+	}
+	return r.raw
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (r Result) MarshalJSON() ([]byte, error) { return r.JSON(), nil }
+
+func (r Result) get(key string) json.RawMessage {
+	o, err := splitObject(r.JSON())
+	if err != nil {
+		return nil
+	}
+	return o.Get(key)
+}
+
+// IsError reports whether the tool reported an error.
+func (r Result) IsError() bool { return string(r.get("isError")) == "true" }
+
+// NeedsInput reports whether this is an input-required result.
+func (r Result) NeedsInput() bool { return string(r.get("resultType")) == `"input_required"` }
+
+// Structured returns the structured content as bytes, nil where there is none.
+func (r Result) Structured() json.RawMessage { return r.get("structuredContent") }
+
+// Meta returns one value of the result's `_meta`, nil where there is none.
+func (r Result) Meta(key string) json.RawMessage {
+	meta := r.get("_meta")
+	if !isObject(meta) {
+		return nil
+	}
+	o, err := splitObject(meta)
+	if err != nil {
+		return nil
+	}
+	return o.Get(key)
+}
+
+// Content returns the content blocks as bytes.
+func (r Result) Content() []json.RawMessage {
+	content := r.get("content")
+	if IsNull(content) {
+		return nil
+	}
+	blocks, _ := splitArray(content)
+	return blocks
+}
+
+// Text returns the text blocks joined by newlines, and whether there is any.
+func (r Result) Text() (string, bool) {
+	var texts []string
+	for _, b := range r.Content() {
+		var block struct{ Type, Text string }
+		if json.Unmarshal(b, &block) == nil && block.Type == "text" {
+			texts = append(texts, block.Text)
+		}
+	}
+	return strings.Join(texts, "\n"), len(texts) > 0
+}
+
+// Unmarshal decodes the structured content, or where there is none the text as
+// JSON, into v. Numbers land exactly where v's types can hold them.
+func (r Result) Unmarshal(v any) error {
+	if s := r.Structured(); s != nil {
+		return json.Unmarshal(s, v)
+	}
+	text, ok := r.Text()
+	if !ok {
+		return fmt.Errorf("result: neither structured content nor text to decode into %T", v)
+	}
+	return json.Unmarshal([]byte(text), v)
+}
+
+// WithMeta returns the result with one key of its `_meta` set.
+func (r Result) WithMeta(key string, value json.RawMessage) Result {
+	o, err := splitObject(r.JSON())
+	if err != nil {
+		return r
+	}
+	var meta Object
+	if m := o.Get("_meta"); isObject(m) {
+		meta, _ = splitObject(m)
+	}
+	meta.Set(key, value)
+	o.Set("_meta", meta.JSON())
+	return Result{o.JSON()}
+}
