@@ -173,4 +173,3 @@ func canonicalString(raw json.RawMessage) []byte {
 }
 
 func oneLine(err error) string { return strings.Join(strings.Split(err.Error(), "\n"), "; ") }
-

@@ -85,7 +85,9 @@ type ProtocolError struct {
 }
 
 // Error implements error.
-func (e *ProtocolError) Error() string { return fmt.Sprintf("JSON-RPC error %d: %s", e.Code, e.Message) }
+func (e *ProtocolError) Error() string {
+	return fmt.Sprintf("JSON-RPC error %d: %s", e.Code, e.Message)
+}
 
 // JSON returns the error object's bytes.
 func (e *ProtocolError) JSON() json.RawMessage {

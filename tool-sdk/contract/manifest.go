@@ -239,13 +239,14 @@ func DecodeManifest(raw json.RawMessage) (Manifest, error) {
 	if len(elements) > MaxTools {
 		return Manifest{}, fmt.Errorf("manifest: tools: %d of them, at most %d are allowed", len(elements), MaxTools)
 	}
+	names := make(map[string]bool, len(elements))
 	for i, e := range elements {
-		m.add(i, e)
+		m.add(i, e, names)
 	}
 	return m, nil
 }
 
-func (m *Manifest) add(i int, raw json.RawMessage) {
+func (m *Manifest) add(i int, raw json.RawMessage, names map[string]bool) {
 	t, warnings, err := DecodeTool(raw)
 	place := fmt.Sprintf("tools[%d]", i)
 	if t.Name != "" {
@@ -254,23 +255,15 @@ func (m *Manifest) add(i int, raw json.RawMessage) {
 	for _, w := range warnings {
 		m.Warnings = append(m.Warnings, place+": "+w)
 	}
-	if err == nil && m.has(t.Name) {
+	if err == nil && names[t.Name] {
 		err = errors.New("name: another tool of the service has it")
 	}
 	if err != nil {
 		m.Warnings = append(m.Warnings, fmt.Sprintf("%s is left out: %s", place, oneLine(err)))
 		return
 	}
+	names[t.Name] = true
 	m.Tools = append(m.Tools, t)
-}
-
-func (m *Manifest) has(name string) bool {
-	for i := range m.Tools {
-		if m.Tools[i].Name == name {
-			return true
-		}
-	}
-	return false
 }
 
 func (m *Manifest) readMeta(raw json.RawMessage) error {
