@@ -1,0 +1,9 @@
+// Package e2e is the module of the black-box tests: whatever needs more than one
+// module of Durable MCP, or a real Temporal server, is tested below it. It is
+// never tagged, and nothing imports it.
+//
+//   - harness starts and stops what the tests need.
+//   - containers runs the product in Docker; ./justw e2e.
+//   - bench measures it beside its baselines; ./justw bench.
+//   - repo tests the repository itself.
+package e2e

@@ -1,0 +1,82 @@
+# ./justw runs these recipes where just is not installed.
+
+set shell := ["sh", "-eu", "-c"]
+set positional-arguments
+
+# Every package but the container tests, which need Docker and have a recipe of their own.
+packages := "$(go list work | grep -v /e2e/containers)"
+
+# The race detector needs cgo; Go turns cgo off where there is no C compiler.
+race := '$(scripts/race.sh)'
+
+# List the recipes.
+[private]
+default:
+    @{{ just_executable() }} --justfile '{{ justfile() }}' --list
+
+# The whole story in a minute: short calls, a long one, a killed connector, the result read after.
+[group('1 try it')]
+demo *args:
+    @scripts/temporal.sh go run ./examples/cmd/demo "$@"
+
+# A Temporal dev server set up for Durable MCP, with its UI, until Ctrl-C.
+[group('1 try it')]
+temporal *args:
+    @scripts/temporal.sh sh -c 'exec "$TEMPORAL_CLI" server start-dev \
+        --dynamic-config-value nexusoperation.enableStandalone=true \
+        --dynamic-config-value activity.enableCallbacks=true "$@"' temporal "$@"
+
+# Put the commands into the Go bin directory.
+[group('1 try it')]
+install:
+    go install ./connector/cmd/durable-mcp-connector
+
+# Put the commands into bin/.
+[group('2 build')]
+build:
+    go build -o bin/ ./connector/cmd/durable-mcp-connector
+
+# Format the code.
+[group('2 build')]
+fmt:
+    gofmt -w $(git ls-files '*.go')
+
+# Tidy every go.mod and go.sum (--check: only say what would change).
+[group('2 build')]
+tidy *args:
+    @scripts/tidy.sh "$@"
+
+# Write the golden files anew; read the diff before you commit it.
+[group('2 build')]
+golden:
+    @scripts/golden.sh
+
+# All that CI checks.
+[group('3 check')]
+check: lint test e2e
+
+# All tests but those in containers, with the race detector. Arguments are flags of go test.
+[group('3 check')]
+test *flags:
+    @scripts/temporal.sh go test {{ race }} -timeout 20m "$@" {{ packages }}
+
+# The tests in containers; they need Docker. Arguments are flags of go test.
+[group('3 check')]
+e2e *flags:
+    @scripts/docker.sh
+    @scripts/temporal.sh go test -count=1 -timeout 20m "$@" ./e2e/containers/...
+
+# gofmt, go vet and golangci-lint.
+[group('3 check')]
+lint:
+    @scripts/lint.sh
+
+# Fuzz every target for some time each, such as: just fuzz 1m
+[group('3 check')]
+fuzz time='10s':
+    @scripts/fuzz.sh "$1"
+
+# Benchmarks, each beside its baseline. Arguments are flags of go test.
+[group('3 check')]
+bench *flags:
+    @scripts/temporal.sh go test -run '^$' -bench . -timeout 60m "$@" ./e2e/bench

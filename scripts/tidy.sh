@@ -1,0 +1,66 @@
+#!/bin/sh
+# Runs `go mod tidy` in every module of the workspace, or with --check fails
+# where that would change something.
+#
+# The modules require each other at versions that may not be published yet, and
+# tidy ignores go.work. So each module is tidied under a copy of its go.mod that
+# replaces its siblings by their directories; go.mod itself gets the result
+# without those lines. A new import of a sibling needs one
+# `go mod edit -require=PATH@VERSION` first.
+set -eu
+cd "$(dirname "$0")/.."
+
+check=
+case ${1:-} in
+"") ;;
+--check) check=yes ;;
+*)
+	echo "usage: tidy.sh [--check]" >&2
+	exit 2
+	;;
+esac
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+go list -m -f '{{.Path}} {{.Dir}}' >"$work/modules"
+
+# edit FILE VERB: applies -replace or -dropreplace for every module to FILE. A
+# module that FILE does not require is a replacement without effect.
+edit() {
+	while read -r path dir; do
+		if [ "$2" = replace ]; then
+			go mod edit -replace="$path=$dir" "$1"
+		else
+			go mod edit -dropreplace="$path" "$1"
+		fi
+	done <"$work/modules"
+}
+
+# keep FILE OLD: puts FILE in OLD's place, or with --check shows how they differ.
+keep() {
+	if [ -z "$check" ]; then
+		cp "$1" "$2"
+	elif ! diff -u "$2" "$1"; then
+		changed=yes
+	fi
+}
+
+changed=
+while read -r _ module; do
+	cp "$module/go.mod" "$work/tidy.mod"
+	: >"$work/tidy.sum"
+	if [ -f "$module/go.sum" ]; then cp "$module/go.sum" "$work/tidy.sum"; fi
+	edit "$work/tidy.mod" replace
+	(cd "$module" && GOWORK=off go mod tidy -modfile="$work/tidy.mod") </dev/null
+	edit "$work/tidy.mod" dropreplace
+	keep "$work/tidy.mod" "$module/go.mod"
+	if [ -s "$work/tidy.sum" ] || [ -f "$module/go.sum" ]; then
+		touch "$module/go.sum"
+		keep "$work/tidy.sum" "$module/go.sum"
+	fi
+done <"$work/modules"
+
+if [ -n "$changed" ]; then
+	echo "tidy.sh: run ./justw tidy" >&2
+	exit 1
+fi
