@@ -1,0 +1,318 @@
+package operation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
+	"github.com/durable-mcp/durable-mcp/tool-sdk/resultmap"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+)
+
+// Client runs tool calls on one Temporal namespace. It is safe for concurrent
+// use and keeps nothing between calls.
+type Client struct {
+	temporal client.Client
+	log      *slog.Logger
+}
+
+// Options configure a [Client]. The zero value works.
+type Options struct {
+	// Logger gets what an operator should see. Defaults to slog.Default().
+	Logger *slog.Logger
+}
+
+// New returns a client on top of a Temporal client, which the caller keeps
+// owning. It returns an error if the Temporal client lacks [Interceptor];
+// it sends nothing.
+func New(temporal client.Client, options Options) (*Client, error) {
+	if options.Logger == nil {
+		options.Logger = slog.Default()
+	}
+	probe, err := temporal.NewNexusClient(client.NexusClientOptions{Endpoint: "probe", Service: "probe"})
+	if err != nil {
+		return nil, fmt.Errorf("operation: %w", err)
+	}
+	// Cancelled, so that without the interceptor nothing is dialled either.
+	ctx, cancel := context.WithCancel(context.WithValue(context.Background(), probeKey{}, true))
+	cancel()
+	if _, err := probe.ExecuteOperation(ctx, "probe", nil, client.StartNexusOperationOptions{ID: "probe"}); !errors.Is(err, errInstalled) {
+		return nil, errors.New("operation: the Temporal client lacks operation.Interceptor(); " +
+			"add it to client.Options.Interceptors, since the Go SDK sets Nexus headers in no other way")
+	}
+	return &Client{temporal: temporal, log: options.Logger}, nil
+}
+
+// Temporal returns the client that this one stands on.
+func (c *Client) Temporal() client.Client { return c.temporal }
+
+// Call is one tool call to start.
+type Call struct {
+	Endpoint string
+	Service  string
+	Tool     string // the Nexus operation name
+	// Input is what the operation takes, see contract.CallParams.Encode.
+	Input json.RawMessage
+	// ScheduleToClose bounds the operation; zero is no bound.
+	ScheduleToClose time.Duration
+	Caller          Caller
+	Trace           TraceContext
+	// IdempotencyKey names the call: a second call by the same caller with the
+	// same tool and key attaches to the first, running or closed. Empty never
+	// attaches.
+	IdempotencyKey string
+}
+
+// Start makes the call durable and returns the ID of its operation. A lost
+// connection to Temporal is tried again, under the same ID, until ctx ends; so
+// a call is started once however often this has to ask.
+//
+// The error is a [*contract.Failure]: CodeInvalid for what the caller can mend
+// (a key that was used with other arguments among it), CodePayloadTooLarge,
+// CodeUnavailable with the likely cause. With CodeUnavailable and Retryable the
+// call may have been recorded all the same: the ID is returned beside it.
+func (c *Client) Start(ctx context.Context, call Call) (id string, err error) {
+	if err := contract.CheckSize("arguments", call.Input); err != nil {
+		return "", err
+	}
+	headers, err := call.headers()
+	if err != nil {
+		return "", &contract.Failure{Code: contract.CodeInvalid, Message: err.Error()}
+	}
+	nc, err := c.temporal.NewNexusClient(client.NexusClientOptions{Endpoint: call.Endpoint, Service: call.Service})
+	if err != nil {
+		return "", &contract.Failure{Code: contract.CodeInvalid, Message: err.Error(), Cause: err}
+	}
+	id = call.Caller.newID(call.Service, call.Tool, call.IdempotencyKey)
+	options := client.StartNexusOperationOptions{
+		ID:                     id,
+		ScheduleToCloseTimeout: call.ScheduleToClose,
+		Summary:                call.summary(),
+		// Never a second run under one ID, running or closed.
+		IDConflictPolicy: enumspb.NEXUS_OPERATION_ID_CONFLICT_POLICY_FAIL,
+		IDReusePolicy:    enumspb.NEXUS_OPERATION_ID_REUSE_POLICY_REJECT_DUPLICATE,
+	}
+	ctx = context.WithValue(ctx, headerKey{}, headers)
+	var pause backoff
+	for {
+		_, err := nc.ExecuteOperation(ctx, call.Tool, resultmap.RawValue(call.Input), options)
+		var started *serviceerror.NexusOperationExecutionAlreadyStarted
+		switch {
+		case err == nil:
+			return id, nil
+		case errors.As(err, &started):
+			return id, c.attach(ctx, id, call)
+		case ctx.Err() == nil && transient(err):
+			c.log.Debug("temporal does not answer, asking again", "operation_id", id, "error", err)
+			if pause.sleep(ctx) {
+				continue
+			}
+		}
+		return id, startFailure(call, err)
+	}
+}
+
+// attach checks that the operation which has the ID is this very call.
+func (c *Client) attach(ctx context.Context, id string, call Call) error {
+	if call.IdempotencyKey == "" {
+		return nil // the ID is random: it is ours, from a try whose answer was lost
+	}
+	d, err := c.Describe(ctx, id)
+	if err != nil {
+		return resultmap.FromError(err)
+	}
+	if d.digest == call.digest() {
+		return nil
+	}
+	return &contract.Failure{
+		Code: contract.CodeInvalid,
+		Message: fmt.Sprintf("The idempotency key %q was used for a call of %q with other arguments. "+
+			"Nothing was started. Use another key for another call.", call.IdempotencyKey, call.Tool),
+	}
+}
+
+func startFailure(call Call, err error) *contract.Failure {
+	f := *resultmap.FromError(err)
+	var notFound *serviceerror.NotFound
+	var off *serviceerror.Unimplemented
+	switch {
+	case errors.As(err, &notFound):
+		f.Message = fmt.Sprintf("There is no Nexus endpoint %q in Temporal (service %q). Create it "+
+			"(temporal operator nexus endpoint create --name %s …) or name the right one.", call.Endpoint, call.Service, call.Endpoint)
+	case errors.As(err, &off):
+		f.Message = "This Temporal server has standalone Nexus operations switched off. " +
+			"Set nexusoperation.enableStandalone=true in its dynamic configuration."
+	case transient(err):
+		f.Message = fmt.Sprintf("Temporal does not answer (endpoint %q, service %q). "+
+			"The call may have been recorded; its operation ID would tell.", call.Endpoint, call.Service)
+		f.Code, f.Retryable = contract.CodeUnavailable, true
+	}
+	return &f
+}
+
+// transient tells an error of the way to Temporal, or of its load, from an
+// answer.
+func transient(err error) bool {
+	var (
+		unavailable *serviceerror.Unavailable
+		deadline    *serviceerror.DeadlineExceeded
+		exhausted   *serviceerror.ResourceExhausted
+		internal    *serviceerror.Internal
+		canceled    *serviceerror.Canceled
+	)
+	return errors.As(err, &unavailable) || errors.As(err, &deadline) || errors.As(err, &exhausted) ||
+		errors.As(err, &internal) || errors.As(err, &canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// ErrRunning is returned by [Client.Wait] when the budget ends first.
+var ErrRunning = errors.New("operation: still running")
+
+// Wait waits until the operation closes and returns its output. It returns
+// [ErrRunning] when the budget ends first, the cause of ctx when ctx does, and a
+// [*contract.Failure] when the operation did not complete, or is unknown. A
+// Temporal that is away or overloaded is waited for. A budget of zero or less
+// has no end.
+func (c *Client) Wait(ctx context.Context, id string, budget time.Duration) (json.RawMessage, error) {
+	// A deadline on the poll's context makes the server answer empty at once in
+	// the last second, and the SDK ask a thousand times: the poll gets a context
+	// without one, cancelled by hand.
+	poll, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })()
+	if budget > 0 {
+		defer time.AfterFunc(budget, func() { cancel(ErrRunning) }).Stop()
+	}
+	var pause backoff
+	for {
+		var output converter.RawValue
+		err := c.handle(id).Get(poll, &output)
+		if err == nil {
+			return resultmap.JSON(output)
+		}
+		if poll.Err() != nil {
+			return nil, context.Cause(poll)
+		}
+		if !transient(err) {
+			return nil, c.waitFailure(ctx, id, err)
+		}
+		if !pause.sleep(poll) {
+			return nil, context.Cause(poll)
+		}
+	}
+}
+
+func (c *Client) handle(id string) client.NexusOperationHandle {
+	return c.temporal.GetNexusOperationHandle(client.GetNexusOperationHandleOptions{OperationID: id})
+}
+
+// waitFailure says why an operation did not complete. A timeout alone hides
+// whether anything ever took the call, so it is explained.
+func (c *Client) waitFailure(ctx context.Context, id string, err error) error {
+	var notFound *serviceerror.NotFound
+	if errors.As(err, &notFound) {
+		return unknown(id, err)
+	}
+	f := resultmap.FromError(err)
+	if f.Code != contract.CodeTimedOut {
+		return f
+	}
+	d, derr := c.Describe(ctx, id)
+	if derr != nil || d.taken || d.lastAttempt == nil {
+		return f
+	}
+	explained := *f
+	explained.Message += fmt.Sprintf(" No handler took it (endpoint %q, service %q, operation %q). "+
+		"The likely cause is that no worker polls the endpoint's task queue. The last attempt ended with: %s",
+		d.Endpoint, d.Service, d.Tool, resultmap.FromError(d.lastAttempt).Message)
+	return &explained
+}
+
+func unknown(id string, cause error) error {
+	return &contract.Failure{
+		Code: contract.CodeInvalid, Cause: cause,
+		Message: fmt.Sprintf("Temporal has no operation %q: the ID is wrong, or the namespace's retention has ended.", id),
+	}
+}
+
+// Cancel requests that the operation be cancelled, and returns once Temporal
+// has recorded that. Cancelling what is closed, or was asked already, is no
+// error. What runs behind the operation decides when it stops.
+func (c *Client) Cancel(ctx context.Context, id, reason string) error {
+	var pause backoff
+	for {
+		err := c.handle(id).Cancel(ctx, client.CancelNexusOperationOptions{Reason: reason})
+		var done *serviceerror.FailedPrecondition
+		var notFound *serviceerror.NotFound
+		switch {
+		case err == nil, errors.As(err, &done):
+			return nil
+		case errors.As(err, &notFound):
+			return unknown(id, err)
+		case ctx.Err() == nil && transient(err) && pause.sleep(ctx):
+			continue
+		}
+		return resultmap.FromError(err)
+	}
+}
+
+// backoff pauses longer each time, with jitter: 50 ms to 2 s.
+type backoff struct{ last time.Duration }
+
+// sleep reports whether the pause ended before ctx did.
+func (b *backoff) sleep(ctx context.Context) bool {
+	b.last = min(max(2*b.last, 50*time.Millisecond), 2*time.Second)
+	t := time.NewTimer(b.last/2 + rand.N(b.last/2))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// summary is what a person reads beside the operation in Temporal's UI, and what
+// lists show of a call: its arguments in short. A call with a key leads with the
+// digest of its arguments.
+func (c Call) summary() string {
+	short := c.shortInput()
+	if c.IdempotencyKey == "" {
+		return short
+	}
+	return "[" + c.digest() + "] " + short
+}
+
+// maxSummaryBytes leaves a codec room within the 400 bytes that the server
+// allows.
+const maxSummaryBytes = 160
+
+func (c Call) shortInput() string {
+	input := string(c.Input)
+	if len(input) > maxSummaryBytes {
+		input = strings.ToValidUTF8(input[:maxSummaryBytes], "")
+	}
+	short := input
+	for {
+		encoded, _ := json.Marshal(short)
+		if len(encoded) <= maxSummaryBytes {
+			break
+		}
+		runes := []rune(short)
+		short = string(runes[:len(runes)*3/4])
+	}
+	if len(short) < len(c.Input) {
+		short += "…"
+	}
+	return short
+}
+
+func (c Call) digest() string { return contract.Digest(c.Input) }

@@ -1,0 +1,166 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/durable-mcp/durable-mcp/tool-sdk/resultmap"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"golang.org/x/sync/errgroup"
+)
+
+// Status is the state of a call.
+type Status string
+
+// The states.
+const (
+	Running    Status = "running"
+	Completed  Status = "completed"
+	Failed     Status = "failed"
+	Canceled   Status = "canceled"
+	Terminated Status = "terminated"
+	TimedOut   Status = "timed_out"
+)
+
+var statuses = map[enumspb.NexusOperationExecutionStatus]Status{
+	enumspb.NEXUS_OPERATION_EXECUTION_STATUS_RUNNING:    Running,
+	enumspb.NEXUS_OPERATION_EXECUTION_STATUS_COMPLETED:  Completed,
+	enumspb.NEXUS_OPERATION_EXECUTION_STATUS_FAILED:     Failed,
+	enumspb.NEXUS_OPERATION_EXECUTION_STATUS_CANCELED:   Canceled,
+	enumspb.NEXUS_OPERATION_EXECUTION_STATUS_TERMINATED: Terminated,
+	enumspb.NEXUS_OPERATION_EXECUTION_STATUS_TIMED_OUT:  TimedOut,
+}
+
+// visibilityStatus is how a visibility query names each state.
+var visibilityStatus = map[Status]string{
+	Running: "Running", Completed: "Completed", Failed: "Failed",
+	Canceled: "Canceled", Terminated: "Terminated", TimedOut: "TimedOut",
+}
+
+// Description is what Temporal knows of a call.
+type Description struct {
+	ID       string
+	Endpoint string
+	Service  string
+	Tool     string // the Nexus operation name
+	Status   Status
+	Started  time.Time
+	Closed   time.Time // zero while it runs
+	// Arguments are the call's arguments in short, for people.
+	Arguments string
+	// CancelRequested reports whether somebody asked for its cancellation.
+	CancelRequested bool
+
+	digest      string
+	taken       bool // a handler started it
+	lastAttempt error
+}
+
+// Describe returns what Temporal knows of an operation. An unknown ID is a
+// [*contract.Failure] with CodeInvalid.
+func (c *Client) Describe(ctx context.Context, id string) (Description, error) {
+	d, err := c.handle(id).Describe(ctx, client.DescribeNexusOperationOptions{})
+	if err != nil {
+		var notFound *serviceerror.NotFound
+		if errors.As(err, &notFound) {
+			return Description{}, unknown(id, err)
+		}
+		return Description{}, resultmap.FromError(err)
+	}
+	out := fromMetadata(&d.ClientNexusOperationMetadata)
+	out.taken = d.OperationToken != ""
+	out.CancelRequested = d.CancellationInfo != nil
+	out.lastAttempt = d.GetLastAttemptFailure()
+	if summary, err := d.GetSummary(); err == nil {
+		out.digest, out.Arguments = splitSummary(summary)
+	}
+	return out, nil
+}
+
+func fromMetadata(m *client.NexusOperationMetadata) Description {
+	d := Description{
+		ID: m.OperationID, Endpoint: m.Endpoint, Service: m.Service, Tool: m.Operation,
+		Status: statuses[m.Status], Started: m.ScheduledTime,
+	}
+	if d.Status != Running {
+		d.Closed = m.CloseTime
+	}
+	return d
+}
+
+func splitSummary(summary string) (digest, arguments string) {
+	if rest, ok := strings.CutPrefix(summary, "["); ok {
+		if digest, arguments, ok := strings.Cut(rest, "] "); ok && len(digest) == 32 {
+			return digest, arguments
+		}
+	}
+	return "", summary
+}
+
+// Filter narrows a list of calls. Zero fields do not.
+type Filter struct {
+	Service string
+	Tool    string // the Nexus operation name
+	Status  Status
+	// Limit is the most calls to return. Defaults to 20, is at most 100.
+	Limit int
+}
+
+// List returns the caller's latest calls, newest first, as Temporal's
+// visibility has them: a call shows up there a moment after its start.
+func (c *Client) List(ctx context.Context, caller Caller, filter Filter) ([]Description, error) {
+	if filter.Limit <= 0 {
+		filter.Limit = 20
+	}
+	filter.Limit = min(filter.Limit, 100)
+	list, err := c.temporal.ListNexusOperations(ctx, client.ListNexusOperationsOptions{Query: filter.query(caller)})
+	if err != nil {
+		return nil, resultmap.FromError(err)
+	}
+	var calls []Description
+	for m, err := range list.Results {
+		if err != nil {
+			return nil, resultmap.FromError(err)
+		}
+		calls = append(calls, fromMetadata(m))
+		if len(calls) == filter.Limit {
+			break
+		}
+	}
+	// Visibility does not keep summaries.
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(8)
+	for i := range calls {
+		group.Go(func() error {
+			if d, err := c.Describe(ctx, calls[i].ID); err == nil {
+				d.Started = calls[i].Started
+				calls[i] = d
+			}
+			return nil // gone in the meantime: what the list said must do
+		})
+	}
+	_ = group.Wait()
+	return calls, nil
+}
+
+func (f Filter) query(caller Caller) string {
+	q := fmt.Sprintf("(OperationId STARTS_WITH %s OR OperationId STARTS_WITH %s)",
+		literal(Caller{Stdio, caller.Name}.prefix()), literal(Caller{HTTP, caller.Name}.prefix()))
+	for _, part := range []struct{ attribute, value string }{
+		{"Service", f.Service}, {"Operation", f.Tool}, {"ExecutionStatus", visibilityStatus[f.Status]},
+	} {
+		if part.value != "" {
+			q += fmt.Sprintf(" AND %s = %s", part.attribute, literal(part.value))
+		}
+	}
+	return q
+}
+
+func literal(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
+}

@@ -1,0 +1,93 @@
+package operation
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
+	"github.com/durable-mcp/durable-mcp/tool-sdk/resultmap"
+	enumspb "go.temporal.io/api/enums/v1"
+	nexuspb "go.temporal.io/api/nexus/v1"
+	"go.temporal.io/api/operatorservice/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+)
+
+// ListTools reads one page of a service's manifest. It gives up after timeout,
+// and so does the operation: a service that is away is not asked on behind the
+// caller's back.
+func (c *Client) ListTools(ctx context.Context, endpoint, service, cursor string, timeout time.Duration) (json.RawMessage, error) {
+	call := Call{Endpoint: endpoint, Service: service, Tool: contract.OperationListTools}
+	nc, err := c.temporal.NewNexusClient(client.NexusClientOptions{Endpoint: endpoint, Service: service})
+	if err != nil {
+		return nil, err
+	}
+	var bits [16]byte
+	_, _ = rand.Read(bits[:])
+	id := "mcp-discovery-" + hex.EncodeToString(bits[:])
+	start, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	_, err = nc.ExecuteOperation(start, contract.OperationListTools, resultmap.RawValue(contract.ListInput(cursor)),
+		client.StartNexusOperationOptions{ID: id, ScheduleToCloseTimeout: max(timeout, contract.MinScheduleToClose)})
+	if err != nil {
+		return nil, startFailure(call, err)
+	}
+	output, err := c.Wait(ctx, id, timeout)
+	if errors.Is(err, ErrRunning) {
+		return nil, &contract.Failure{
+			Code: contract.CodeUnavailable, Retryable: true,
+			Message: fmt.Sprintf("The service %q on endpoint %q did not answer within %v. "+
+				"The likely cause is that no worker polls the endpoint's task queue.", service, endpoint, timeout),
+		}
+	}
+	return output, err
+}
+
+// Endpoint is where a Nexus endpoint leads.
+type Endpoint struct{ Namespace, TaskQueue string }
+
+// Endpoint returns the target of a Nexus endpoint. ok is false where there is
+// no endpoint of the name; the target is zero where it is no worker target.
+// The server may refuse to tell.
+func (c *Client) Endpoint(ctx context.Context, name string) (target Endpoint, ok bool, err error) {
+	reply, err := c.temporal.OperatorService().ListNexusEndpoints(ctx, &operatorservice.ListNexusEndpointsRequest{Name: name})
+	if err != nil {
+		return Endpoint{}, false, err
+	}
+	for _, e := range reply.GetEndpoints() {
+		if e.GetSpec().GetName() == name {
+			if w, isWorker := e.GetSpec().GetTarget().GetVariant().(*nexuspb.EndpointTarget_Worker_); isWorker {
+				return Endpoint{Namespace: w.Worker.GetNamespace(), TaskQueue: w.Worker.GetTaskQueue()}, true, nil
+			}
+			return Endpoint{}, true, nil
+		}
+	}
+	return Endpoint{}, false, nil
+}
+
+// LastPoll returns when a worker last asked for Nexus tasks of the endpoint's
+// task queue; zero where none has. It costs the service nothing: no operation
+// is started, so it does not feed the server's circuit breaker.
+func (c *Client) LastPoll(ctx context.Context, target Endpoint) (time.Time, error) {
+	reply, err := c.temporal.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
+		Namespace:     target.Namespace,
+		TaskQueue:     &taskqueuepb.TaskQueue{Name: target.TaskQueue},
+		TaskQueueType: enumspb.TASK_QUEUE_TYPE_NEXUS,
+	})
+	if err != nil {
+		return time.Time{}, err
+	}
+	var last time.Time
+	for _, p := range reply.GetPollers() {
+		if t := p.GetLastAccessTime().AsTime(); t.After(last) {
+			last = t
+		}
+	}
+	return last, nil
+}

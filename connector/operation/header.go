@@ -1,0 +1,98 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
+)
+
+// TraceContext is the W3C trace context of a request. Empty fields are absent.
+type TraceContext struct{ Traceparent, Tracestate, Baggage string }
+
+type headerKey struct{}
+
+// Interceptor sets the Nexus headers of a call. The Go SDK has no other way to
+// set them, so every Temporal client that goes to [New] needs it in
+// client.Options.Interceptors.
+func Interceptor() interceptor.ClientInterceptor { return &headerInterceptor{} }
+
+type headerInterceptor struct {
+	interceptor.ClientInterceptorBase
+}
+
+func (*headerInterceptor) InterceptClient(next interceptor.ClientOutboundInterceptor) interceptor.ClientOutboundInterceptor {
+	i := &headerOutbound{}
+	i.Next = next
+	return i
+}
+
+type headerOutbound struct {
+	interceptor.ClientOutboundInterceptorBase
+}
+
+// errInstalled answers the probe of [New]; it never reaches a server.
+var errInstalled = errors.New("operation: the interceptor is installed")
+
+type probeKey struct{}
+
+func (h *headerOutbound) ExecuteNexusOperation(ctx context.Context, in *interceptor.ClientExecuteNexusOperationInput) (client.NexusOperationHandle, error) {
+	if ctx.Value(probeKey{}) != nil {
+		return nil, errInstalled
+	}
+	headers, _ := ctx.Value(headerKey{}).(map[string]string)
+	for k, v := range headers {
+		in.NexusHeader.Set(k, v)
+	}
+	return h.Next.ExecuteNexusOperation(ctx, in)
+}
+
+// headers returns what travels with a call: the trace context, the caller's
+// hash, the idempotency key, and nothing else. Trace parts that cannot travel
+// are dropped, since no call may fail for its trace.
+func (c Call) headers() (map[string]string, error) {
+	h := map[string]string{}
+	if caller := c.Caller.Header(); caller != "" {
+		h[contract.HeaderCaller] = caller
+	}
+	if c.IdempotencyKey != "" {
+		if err := checkKey(c.IdempotencyKey); err != nil {
+			return nil, err
+		}
+		h[contract.HeaderIdempotencyKey] = c.IdempotencyKey
+	}
+	size := 0
+	for k, v := range h {
+		size += len(k) + len(v)
+	}
+	for _, part := range []struct{ key, value string }{
+		{contract.HeaderTraceparent, c.Trace.Traceparent},
+		{contract.HeaderTracestate, c.Trace.Tracestate},
+		{contract.HeaderBaggage, c.Trace.Baggage},
+	} {
+		n := len(part.key) + len(part.value)
+		if part.value == "" || size+n > contract.MaxHeaderBytes || strings.ContainsFunc(part.value, unicode.IsControl) {
+			continue
+		}
+		size += n
+		h[part.key] = part.value
+	}
+	return h, nil
+}
+
+const maxKeyBytes = 1024
+
+func checkKey(key string) error {
+	switch {
+	case len(key) > maxKeyBytes:
+		return fmt.Errorf("%s: %d bytes, at most %d are allowed", contract.MetaIdempotencyKey, len(key), maxKeyBytes)
+	case strings.ContainsFunc(key, unicode.IsControl):
+		return fmt.Errorf("%s: it has a control character", contract.MetaIdempotencyKey)
+	}
+	return nil
+}
