@@ -1,0 +1,290 @@
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
+	"golang.org/x/sync/singleflight"
+)
+
+// Service is one Nexus service to serve.
+type Service struct {
+	Name string
+	// Endpoint defaults to Name.
+	Endpoint string
+	// Prefix goes before the names of the service's tools, joined by "_" unless
+	// it ends with "_" or "-". Empty for none.
+	Prefix string
+}
+
+func (s Service) served(tool string) string {
+	switch {
+	case s.Prefix == "":
+		return tool
+	case s.Prefix[len(s.Prefix)-1] == '_' || s.Prefix[len(s.Prefix)-1] == '-':
+		return s.Prefix + tool
+	}
+	return s.Prefix + "_" + tool
+}
+
+// Source reads manifests. An [operation.Client] behind an adapter is one.
+type Source interface {
+	// ListTools reads one page of a service's manifest within the timeout.
+	ListTools(ctx context.Context, s Service, cursor string, timeout time.Duration) (json.RawMessage, error)
+	// PolledSince reports whether a worker asked for the service's tasks after
+	// t. It must not reach the service. An error means that it cannot tell.
+	PolledSince(ctx context.Context, s Service, t time.Time) (bool, error)
+}
+
+// Options configure a [Catalog]. The zero value works.
+type Options struct {
+	// DiscoveryTimeout bounds the answer of each service. Defaults to 5 s.
+	DiscoveryTimeout time.Duration
+	// RefreshInterval is how often manifests are read again. Defaults to 30 s.
+	RefreshInterval time.Duration
+	// OnChange is called, from one goroutine at a time, with each snapshot that
+	// differs from the one before it. Set it before Run.
+	OnChange func(*Snapshot)
+	// Logger gets warnings, each once. Defaults to slog.Default().
+	Logger *slog.Logger
+}
+
+// Catalog is safe for concurrent use.
+type Catalog struct {
+	source  Source
+	options Options
+	flight  singleflight.Group
+
+	mu       sync.Mutex
+	states   []*state // one per service, in configured order
+	snapshot *Snapshot
+	asked    time.Time // the last refresh for an unknown name
+	logged   map[string]bool
+	ready    chan struct{} // closed once every service was asked once
+	isReady  bool
+}
+
+// state is what is known of one service.
+type state struct {
+	service  Service
+	manifest *contract.Manifest // nil until it answered once
+	err      error              // of the last try
+	failures int                // in a row
+	failed   time.Time          // when the last failed try began
+	due      time.Time          // not asked before
+	asking   bool
+}
+
+// New returns a catalog of services, in the order in which they own a name that
+// several have. The error names every fault of the list.
+func New(source Source, services []Service, options Options) (*Catalog, error) {
+	if options.DiscoveryTimeout <= 0 {
+		options.DiscoveryTimeout = 5 * time.Second
+	}
+	if options.RefreshInterval <= 0 {
+		options.RefreshInterval = 30 * time.Second
+	}
+	if options.Logger == nil {
+		options.Logger = slog.Default()
+	}
+	c := &Catalog{source: source, options: options, logged: map[string]bool{}, ready: make(chan struct{})}
+	var errs []error
+	if len(services) == 0 {
+		errs = append(errs, errors.New("catalog: no service to serve"))
+	}
+	for i, s := range services {
+		if s.Endpoint == "" {
+			s.Endpoint = s.Name
+		}
+		if s.Name == "" {
+			errs = append(errs, fmt.Errorf("catalog: services[%d]: the name is empty", i))
+		}
+		if err := contract.CheckPrefix(s.Prefix); err != nil {
+			errs = append(errs, fmt.Errorf("catalog: service %q: %w", s.Name, err))
+		}
+		same := func(o *state) bool { return o.service == s }
+		if slices.ContainsFunc(c.states, same) {
+			errs = append(errs, fmt.Errorf("catalog: service %q on endpoint %q is named twice", s.Name, s.Endpoint))
+		}
+		c.states = append(c.states, &state{service: s})
+	}
+	c.snapshot = build(c.states)
+	return c, errors.Join(errs...)
+}
+
+// Snapshot returns what is known now. It never blocks.
+func (c *Catalog) Snapshot() *Snapshot {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.snapshot
+}
+
+// Ready waits until every service has answered or failed once, at most the
+// discovery timeout, or until ctx ends; then it returns what is known. Run must
+// be under way.
+func (c *Catalog) Ready(ctx context.Context) *Snapshot {
+	t := time.NewTimer(c.options.DiscoveryTimeout)
+	defer t.Stop()
+	select {
+	case <-c.ready:
+	case <-t.C:
+	case <-ctx.Done():
+	}
+	return c.Snapshot()
+}
+
+// minAsk is the least time between two refreshes for unknown names, so that a
+// client that calls such names keeps no service busy.
+const minAsk = time.Second
+
+// Lookup returns the tool with the served name. For a name that nobody knows
+// the services are asked again first, once for all callers that wait.
+func (c *Catalog) Lookup(ctx context.Context, name string) (Entry, bool) {
+	if e, ok := c.Snapshot().Find(name); ok {
+		return e, true
+	}
+	if e, ok := c.Ready(ctx).Find(name); ok {
+		return e, true
+	}
+	c.mu.Lock()
+	recently := time.Since(c.asked) < minAsk
+	if !recently {
+		c.asked = time.Now()
+	}
+	c.mu.Unlock()
+	if !recently {
+		c.Refresh(ctx)
+	}
+	return c.Snapshot().Find(name)
+}
+
+// Refresh asks every service that answered the last time, or has not been asked
+// yet, and those that failed once they are due. It returns when all have
+// answered or failed, or ctx ends.
+func (c *Catalog) Refresh(ctx context.Context) {
+	done := c.flight.DoChan("refresh", func() (any, error) {
+		c.ask(context.WithoutCancel(ctx), func(s *state) bool { return s.failures == 0 || !time.Now().Before(s.due) })
+		return nil, nil
+	})
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
+
+// Run keeps the catalog fresh until ctx ends.
+func (c *Catalog) Run(ctx context.Context) {
+	c.ask(ctx, func(*state) bool { return true })
+	tick := time.NewTicker(tickInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			// Each try on its own: one slow service must not hold up the next
+			// try of another.
+			go c.ask(ctx, func(s *state) bool { return !time.Now().Before(s.due) })
+		}
+	}
+}
+
+// tickInterval is how soon a service that is due is asked.
+const tickInterval = 500 * time.Millisecond
+
+// ask reads the manifests of the services that want to be asked, all at once.
+func (c *Catalog) ask(ctx context.Context, wants func(*state) bool) {
+	var wg sync.WaitGroup
+	c.mu.Lock()
+	for _, s := range c.states {
+		if s.asking || !wants(s) {
+			continue
+		}
+		s.asking = true
+		wg.Go(func() { c.askOne(ctx, s) })
+	}
+	c.mu.Unlock()
+	wg.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.isReady && !slices.ContainsFunc(c.states, func(s *state) bool { return s.manifest == nil && s.failures == 0 }) {
+		c.isReady = true
+		close(c.ready)
+	}
+}
+
+func (c *Catalog) askOne(ctx context.Context, s *state) {
+	began := time.Now()
+	c.mu.Lock()
+	failures, failed := s.failures, s.failed
+	c.mu.Unlock()
+	if failures > 0 && !c.worthAsking(ctx, s.service, failed) {
+		c.mu.Lock()
+		s.asking, s.due = false, time.Now().Add(pollInterval)
+		c.mu.Unlock()
+		return
+	}
+	m, err := contract.Collect(ctx, func(ctx context.Context, cursor string) (json.RawMessage, error) {
+		return c.source.ListTools(ctx, s.service, cursor, c.options.DiscoveryTimeout)
+	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s.asking = false
+	if err != nil {
+		if ctx.Err() != nil {
+			return
+		}
+		s.err, s.failed = err, began
+		s.failures++
+		s.due = time.Now().Add(retryAfter(s.failures))
+	} else {
+		s.err, s.failures, s.manifest = nil, 0, &m
+		s.due = time.Now().Add(c.options.RefreshInterval)
+	}
+	c.publish()
+}
+
+// worthAsking reports whether a worker has shown up since the last failed try.
+// A try that reaches no worker counts as a failure in the server's circuit
+// breaker, and six in a row block the endpoint for a minute, so the task queue
+// is looked at first.
+func (c *Catalog) worthAsking(ctx context.Context, s Service, failed time.Time) bool {
+	ctx, cancel := context.WithTimeout(ctx, c.options.DiscoveryTimeout)
+	defer cancel()
+	polled, err := c.source.PolledSince(ctx, s, failed)
+	return polled || err != nil
+}
+
+// pollInterval is how often the task queue of a service that is away is looked
+// at.
+const pollInterval = time.Second
+
+// retryAfter is the pause after failures in a row: 1 s, doubling to 30 s.
+func retryAfter(failures int) time.Duration {
+	return min(time.Second<<min(failures-1, 5), 30*time.Second)
+}
+
+// publish makes a snapshot of the states and tells of it if it differs.
+// c.mu is held.
+func (c *Catalog) publish() {
+	before := c.snapshot
+	c.snapshot = build(c.states)
+	now := map[string]bool{}
+	for _, w := range c.snapshot.Warnings() {
+		now[w] = true
+		if !c.logged[w] {
+			c.options.Logger.Warn(w)
+		}
+	}
+	c.logged = now
+	if c.options.OnChange != nil && !c.snapshot.sameTools(before) {
+		c.options.OnChange(c.snapshot)
+	}
+}

@@ -1,0 +1,130 @@
+package catalog
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
+)
+
+// Entry is one tool as it is served.
+type Entry struct {
+	// Name is the served name: the prefix of the service and the tool's name.
+	Name    string
+	Service Service
+	Tool    contract.Tool
+}
+
+// ServiceState is what is known of one service.
+type ServiceState struct {
+	Service Service
+	// Manifest is nil for a service that has never answered.
+	Manifest *contract.Manifest
+	// Err is why the last try failed, nil if it did not. The tools of an
+	// earlier answer stay served.
+	Err error
+	// Warnings name the tools that are left out, and why.
+	Warnings []string
+}
+
+// Snapshot is the catalog at one moment. It does not change.
+type Snapshot struct {
+	// Entries are sorted by name.
+	Entries []Entry
+	// Services are in configured order.
+	Services []ServiceState
+
+	byName map[string]int
+}
+
+// Find returns the tool with the served name.
+func (s *Snapshot) Find(name string) (Entry, bool) {
+	i, ok := s.byName[name]
+	if !ok {
+		return Entry{}, false
+	}
+	return s.Entries[i], true
+}
+
+// Owner returns the entry of an operation, for a name to show.
+func (s *Snapshot) Owner(service, operation string) (Entry, bool) {
+	for _, e := range s.Entries {
+		if e.Service.Name == service && e.Tool.Name == operation {
+			return e, true
+		}
+	}
+	return Entry{}, false
+}
+
+// Complete reports whether every service answered the last time.
+func (s *Snapshot) Complete() bool {
+	return !slices.ContainsFunc(s.Services, func(st ServiceState) bool { return st.Err != nil || st.Manifest == nil })
+}
+
+// Answered reports whether any service has ever answered.
+func (s *Snapshot) Answered() bool {
+	return slices.ContainsFunc(s.Services, func(st ServiceState) bool { return st.Manifest != nil })
+}
+
+// Warnings returns what a person should know, in order.
+func (s *Snapshot) Warnings() []string {
+	var all []string
+	for _, st := range s.Services {
+		if st.Err != nil {
+			kept := ""
+			if st.Manifest != nil {
+				kept = " The tools that it had before stay served."
+			}
+			all = append(all, fmt.Sprintf("service %q (endpoint %q) does not answer: %v%s",
+				st.Service.Name, st.Service.Endpoint, st.Err, kept))
+		}
+		all = append(all, st.Warnings...)
+	}
+	return all
+}
+
+// build merges what the services said. The order of the services decides who
+// owns a name that several have.
+func build(states []*state) *Snapshot {
+	snapshot := &Snapshot{byName: map[string]int{}}
+	owners := map[string]Entry{}
+	for _, st := range states {
+		public := ServiceState{Service: st.service, Manifest: st.manifest, Err: st.err}
+		if st.manifest != nil {
+			warn := func(format string, args ...any) {
+				public.Warnings = append(public.Warnings, fmt.Sprintf("service %q: ", st.service.Name)+fmt.Sprintf(format, args...))
+			}
+			for _, w := range st.manifest.Warnings {
+				warn("%s", w)
+			}
+			for _, tool := range st.manifest.Tools {
+				e := Entry{Name: st.service.served(tool.Name), Service: st.service, Tool: tool}
+				if err := contract.CheckToolName(e.Name); err != nil {
+					warn("tool %q is left out: with the prefix, %v", tool.Name, err)
+					continue
+				}
+				if owner, taken := owners[e.Name]; taken {
+					warn("tool %q is left out: service %q has a tool that is served as %q too; give one of the two a prefix (--service %s=%s,prefix=P)",
+						tool.Name, owner.Service.Name, e.Name, st.service.Name, st.service.Endpoint)
+					continue
+				}
+				owners[e.Name] = e
+			}
+		}
+		snapshot.Services = append(snapshot.Services, public)
+	}
+	for _, name := range slices.Sorted(maps.Keys(owners)) {
+		snapshot.byName[name] = len(snapshot.Entries)
+		snapshot.Entries = append(snapshot.Entries, owners[name])
+	}
+	return snapshot
+}
+
+// sameTools reports whether both snapshots serve the same tools.
+func (s *Snapshot) sameTools(o *Snapshot) bool {
+	return slices.EqualFunc(s.Entries, o.Entries, func(a, b Entry) bool {
+		return a.Name == b.Name && a.Service == b.Service && bytes.Equal(a.Tool.Raw, b.Tool.Raw)
+	})
+}
