@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/durable-mcp/durable-mcp/connector/operation"
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
 	"golang.org/x/sync/singleflight"
 )
@@ -36,7 +37,9 @@ func (s Service) served(tool string) string {
 
 // Source reads manifests. An [operation.Client] behind an adapter is one.
 type Source interface {
-	// ListTools reads one page of a service's manifest within the timeout.
+	// ListTools reads one page of a service's manifest within the timeout. The
+	// error is operation.ErrNoAnswer where Temporal took the question and no
+	// worker answered it.
 	ListTools(ctx context.Context, s Service, cursor string, timeout time.Duration) (json.RawMessage, error)
 	// PolledSince reports whether a worker asked for the service's tasks after
 	// t. It must not reach the service. An error means that it cannot tell.
@@ -62,6 +65,10 @@ type Catalog struct {
 	options Options
 	flight  singleflight.Group
 
+	// notify is held while OnChange runs, and guards told.
+	notify sync.Mutex
+	told   *Snapshot
+
 	mu       sync.Mutex
 	states   []*state // one per service, in configured order
 	snapshot *Snapshot
@@ -79,7 +86,7 @@ type state struct {
 	failures int                // in a row
 	failed   time.Time          // when the last failed try began
 	due      time.Time          // not asked before
-	asking   bool
+	asking   chan struct{}      // closed when the try under way ends; nil without one
 }
 
 // New returns a catalog of services, in the order in which they own a name that
@@ -116,6 +123,7 @@ func New(source Source, services []Service, options Options) (*Catalog, error) {
 		c.states = append(c.states, &state{service: s})
 	}
 	c.snapshot = build(c.states)
+	c.told = c.snapshot
 	return c, errors.Join(errs...)
 }
 
@@ -181,6 +189,8 @@ func (c *Catalog) Refresh(ctx context.Context) {
 
 // Run keeps the catalog fresh until ctx ends.
 func (c *Catalog) Run(ctx context.Context) {
+	var tries sync.WaitGroup
+	defer tries.Wait()
 	c.ask(ctx, func(*state) bool { return true })
 	tick := time.NewTicker(tickInterval)
 	defer tick.Stop()
@@ -191,7 +201,7 @@ func (c *Catalog) Run(ctx context.Context) {
 		case <-tick.C:
 			// Each try on its own: one slow service must not hold up the next
 			// try of another.
-			go c.ask(ctx, func(s *state) bool { return !time.Now().Before(s.due) })
+			tries.Go(func() { c.ask(ctx, func(s *state) bool { return !time.Now().Before(s.due) }) })
 		}
 	}
 }
@@ -199,63 +209,70 @@ func (c *Catalog) Run(ctx context.Context) {
 // tickInterval is how soon a service that is due is asked.
 const tickInterval = 500 * time.Millisecond
 
-// ask reads the manifests of the services that want to be asked, all at once.
+// ask reads the manifests of the services that want to be asked, all at once,
+// and returns when they and those that were being asked already have answered.
 func (c *Catalog) ask(ctx context.Context, wants func(*state) bool) {
-	var wg sync.WaitGroup
+	var tries []chan struct{}
 	c.mu.Lock()
 	for _, s := range c.states {
-		if s.asking || !wants(s) {
-			continue
+		if s.asking == nil && wants(s) {
+			s.asking = make(chan struct{})
+			go c.askOne(ctx, s)
 		}
-		s.asking = true
-		wg.Go(func() { c.askOne(ctx, s) })
+		if s.asking != nil {
+			tries = append(tries, s.asking)
+		}
 	}
 	c.mu.Unlock()
-	wg.Wait()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.isReady && !slices.ContainsFunc(c.states, func(s *state) bool { return s.manifest == nil && s.failures == 0 }) {
-		c.isReady = true
-		close(c.ready)
+	for _, done := range tries {
+		<-done
 	}
 }
 
 func (c *Catalog) askOne(ctx context.Context, s *state) {
 	began := time.Now()
 	c.mu.Lock()
-	failures, failed := s.failures, s.failed
+	lastErr, failed := s.err, s.failed
 	c.mu.Unlock()
-	if failures > 0 && !c.worthAsking(ctx, s.service, failed) {
-		c.mu.Lock()
-		s.asking, s.due = false, time.Now().Add(pollInterval)
-		c.mu.Unlock()
+	if !c.worthAsking(ctx, s.service, lastErr, failed) {
+		c.finish(s, func() { s.due = time.Now().Add(pollInterval) })
 		return
 	}
 	m, err := contract.Collect(ctx, func(ctx context.Context, cursor string) (json.RawMessage, error) {
 		return c.source.ListTools(ctx, s.service, cursor, c.options.DiscoveryTimeout)
 	})
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s.asking = false
-	if err != nil {
-		if ctx.Err() != nil {
-			return
+	c.finish(s, func() {
+		switch {
+		case err == nil:
+			s.err, s.failures, s.manifest = nil, 0, &m
+			s.due = time.Now().Add(c.options.RefreshInterval)
+		case ctx.Err() == nil:
+			s.err, s.failed = err, began
+			s.failures++
+			s.due = time.Now().Add(retryAfter(s.failures))
 		}
-		s.err, s.failed = err, began
-		s.failures++
-		s.due = time.Now().Add(retryAfter(s.failures))
-	} else {
-		s.err, s.failures, s.manifest = nil, 0, &m
-		s.due = time.Now().Add(c.options.RefreshInterval)
-	}
-	c.publish()
+	})
 }
 
-// worthAsking reports whether a worker has shown up since the last failed try.
-// A try that reaches no worker counts as a failure in the server's circuit
-// breaker, and six in a row block the endpoint for a minute, so the task queue
-// is looked at first.
-func (c *Catalog) worthAsking(ctx context.Context, s Service, failed time.Time) bool {
+// finish ends a try: it records what came of it and tells of the change.
+func (c *Catalog) finish(s *state, record func()) {
+	c.mu.Lock()
+	record()
+	close(s.asking)
+	s.asking = nil
+	c.publish()
+	c.mu.Unlock()
+	c.tell()
+}
+
+// worthAsking reports whether a try may end otherwise than the last one. A try
+// that reaches no worker counts as a failure in the server's circuit breaker,
+// and six in a row block the endpoint for a minute; so after one, the task queue
+// is looked at until a worker has shown up there.
+func (c *Catalog) worthAsking(ctx context.Context, s Service, lastErr error, failed time.Time) bool {
+	if !errors.Is(lastErr, operation.ErrNoAnswer) {
+		return true
+	}
 	ctx, cancel := context.WithTimeout(ctx, c.options.DiscoveryTimeout)
 	defer cancel()
 	polled, err := c.source.PolledSince(ctx, s, failed)
@@ -271,11 +288,13 @@ func retryAfter(failures int) time.Duration {
 	return min(time.Second<<min(failures-1, 5), 30*time.Second)
 }
 
-// publish makes a snapshot of the states and tells of it if it differs.
-// c.mu is held.
+// publish makes a snapshot of the states. c.mu is held.
 func (c *Catalog) publish() {
-	before := c.snapshot
 	c.snapshot = build(c.states)
+	if !c.isReady && !slices.ContainsFunc(c.states, func(s *state) bool { return s.manifest == nil && s.failures == 0 }) {
+		c.isReady = true
+		close(c.ready)
+	}
 	now := map[string]bool{}
 	for _, w := range c.snapshot.Warnings() {
 		now[w] = true
@@ -284,7 +303,18 @@ func (c *Catalog) publish() {
 		}
 	}
 	c.logged = now
-	if c.options.OnChange != nil && !c.snapshot.sameTools(before) {
-		c.options.OnChange(c.snapshot)
+}
+
+// tell hands the latest snapshot on if its tools differ from what was told last.
+func (c *Catalog) tell() {
+	c.notify.Lock()
+	defer c.notify.Unlock()
+	s := c.Snapshot()
+	if s.sameTools(c.told) {
+		return
+	}
+	c.told = s
+	if c.options.OnChange != nil {
+		c.options.OnChange(s)
 	}
 }

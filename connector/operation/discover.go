@@ -19,6 +19,10 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
+// ErrNoAnswer is in the chain of the error of [Client.ListTools] where Temporal
+// took the question and no worker answered it in time.
+var ErrNoAnswer = errors.New("operation: no worker answered")
+
 // ListTools reads one page of a service's manifest. It gives up after timeout,
 // and so does the operation: a service that is away is not asked on behind the
 // caller's back.
@@ -39,9 +43,10 @@ func (c *Client) ListTools(ctx context.Context, endpoint, service, cursor string
 		return nil, startFailure(call, err)
 	}
 	output, err := c.Wait(ctx, id, timeout)
-	if errors.Is(err, ErrRunning) {
+	var failure *contract.Failure
+	if errors.Is(err, ErrRunning) || errors.As(err, &failure) && failure.Code == contract.CodeTimedOut {
 		return nil, &contract.Failure{
-			Code: contract.CodeUnavailable, Retryable: true,
+			Code: contract.CodeUnavailable, Retryable: true, Cause: ErrNoAnswer,
 			Message: fmt.Sprintf("The service %q on endpoint %q did not answer within %v. "+
 				"The likely cause is that no worker polls the endpoint's task queue.", service, endpoint, timeout),
 		}
