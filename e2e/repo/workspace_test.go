@@ -57,7 +57,7 @@ func output(name string, args ...string) ([]byte, error) {
 	cmd := exec.Command(name, args...)
 	cmd.Dir = root()
 	out, err := cmd.Output()
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		err = errors.New(strings.Join(cmd.Args, " ") + ": " + string(exit.Stderr))
 	}
 	return out, err
