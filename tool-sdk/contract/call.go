@@ -1,11 +1,8 @@
 package contract
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -41,49 +38,74 @@ func (p CallParams) Encode(encoding Encoding) (json.RawMessage, error) {
 	}
 	var o Object
 	o.Set("arguments", args)
-	for _, part := range []struct {
-		key   string
-		value json.RawMessage
-		want  string
-	}{
-		{"_meta", p.Meta, "an object"},
-		{"inputResponses", p.InputResponses, "an object"},
-		{"requestState", p.RequestState, "a string"},
-	} {
-		if IsNull(part.value) {
+	for _, part := range p.parts() {
+		if IsNull(*part.value) {
 			continue
 		}
-		if err := checkJSON(part.value); err != nil {
+		if err := checkJSON(*part.value); err != nil {
 			return nil, fmt.Errorf("%s: %w", part.key, err)
 		}
-		if TypeName(part.value) != part.want {
-			return nil, fmt.Errorf("%s: %s, want %s", part.key, TypeName(part.value), part.want)
+		if err := part.check(); err != nil {
+			return nil, err
 		}
-		o.Set(part.key, part.value)
+		o.Set(part.key, *part.value)
 	}
 	return o.JSON(), nil
 }
 
-// DecodeCall reads the input of an operation with the encoding.
+// callPart is a member of the mcp encoding's input beside the arguments.
+type callPart struct {
+	key   string
+	want  string
+	value *json.RawMessage
+}
+
+func (p *CallParams) parts() []callPart {
+	return []callPart{
+		{"_meta", "an object", &p.Meta},
+		{"inputResponses", "an object", &p.InputResponses},
+		{"requestState", "a string", &p.RequestState},
+	}
+}
+
+func (p callPart) check() error {
+	if typ := TypeName(*p.value); typ != p.want {
+		return fmt.Errorf("%s: %s, want %s", p.key, typ, p.want)
+	}
+	return nil
+}
+
+// DecodeCall reads the input of an operation with the encoding. No input at all,
+// null (what a Nexus caller without arguments sends) and null arguments are {}.
 func DecodeCall(encoding Encoding, input json.RawMessage) (CallParams, error) {
-	if encoding != EncodingMCP {
-		args, err := CheckArguments(input)
-		return CallParams{Arguments: args}, err
+	var p CallParams
+	arguments := input
+	if encoding == EncodingMCP && !IsNull(input) {
+		o, err := ParseObject(input)
+		if err != nil {
+			return CallParams{}, fmt.Errorf("input: %w", err)
+		}
+		arguments = o.Get("arguments")
+		for _, part := range p.parts() {
+			v := o.Get(part.key)
+			if IsNull(v) {
+				continue
+			}
+			*part.value = v
+			if err := part.check(); err != nil {
+				return CallParams{}, fmt.Errorf("input: %w", err)
+			}
+		}
 	}
-	o, err := ParseObject(input)
-	if err != nil {
-		return CallParams{}, fmt.Errorf("input: %w", err)
+	if IsNull(arguments) {
+		arguments = nil
 	}
-	args, err := CheckArguments(o.Get("arguments"))
+	var err error
+	p.Arguments, err = CheckArguments(arguments)
 	if err != nil {
 		return CallParams{}, err
 	}
-	return CallParams{
-		Arguments:      args,
-		Meta:           o.Get("_meta"),
-		InputResponses: o.Get("inputResponses"),
-		RequestState:   o.Get("requestState"),
-	}, nil
+	return p, nil
 }
 
 // CheckArguments returns the arguments, {} for none, or an error that says what
@@ -113,63 +135,9 @@ func CheckSize(what string, data []byte) error {
 	}
 	return &Failure{
 		Code: CodePayloadTooLarge,
-		Message: fmt.Sprintf("The %s have %d bytes; one Temporal payload holds at most %d. %s",
-			plural(what), len(data), PayloadLimit-PayloadOverhead, remedy),
+		Message: fmt.Sprintf("The %s would take %d bytes; one Temporal payload holds at most %d. %s",
+			what, len(data), PayloadLimit-PayloadOverhead, remedy),
 	}
-}
-
-func plural(what string) string {
-	if what == "result" {
-		return "result's data"
-	}
-	return what
-}
-
-// Digest returns 32 hex digits that are the same for two JSON values if they
-// differ in white space, key order and the spelling of string escapes only.
-// Numbers compare by their literal. It needs valid JSON.
-func Digest(raw json.RawMessage) string {
-	h := sha256.New()
-	h.Write(canonical(raw))
-	return hex.EncodeToString(h.Sum(nil)[:16])
-}
-
-func canonical(raw json.RawMessage) []byte {
-	switch TypeName(raw) {
-	case "an object":
-		o, err := splitObject(raw)
-		if err != nil {
-			return raw
-		}
-		slices.SortStableFunc(o.members, func(a, b member) int { return strings.Compare(a.key, b.key) })
-		for i := range o.members {
-			o.members[i].rawKey = canonical(o.members[i].rawKey)
-			o.members[i].value = canonical(o.members[i].value)
-		}
-		return o.JSON()
-	case "an array":
-		elements, err := splitArray(raw)
-		if err != nil {
-			return raw
-		}
-		for i := range elements {
-			elements[i] = canonical(elements[i])
-		}
-		return Array(elements...)
-	case "a string":
-		return canonicalString(raw)
-	}
-	return raw
-}
-
-// canonicalString spells a string one way. Lone surrogates have no UTF-8 form
-// and keep their escape.
-func canonicalString(raw json.RawMessage) []byte {
-	s, err := unquote(raw)
-	if err != nil || strings.ContainsRune(s, '\uFFFD') {
-		return []byte(strings.ToLower(string(raw)))
-	}
-	return Quote(s)
 }
 
 func oneLine(err error) string { return strings.Join(strings.Split(err.Error(), "\n"), "; ") }

@@ -3,6 +3,7 @@ package contract
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 )
 
 // Error type strings of failed operations. They are wire protocol: Go types do
@@ -58,7 +59,8 @@ func Codes() []Code {
 // its callers. Message is for the caller; Cause is for logs and never leaves.
 type Failure struct {
 	Code Code
-	// Type is the failure's own type name, where it has one beyond the code.
+	// Type says more than the code, where there is more to say: the type name of
+	// an application error, the name of a timeout.
 	Type string
 	// Message says what happened, in words for the caller.
 	Message string
@@ -92,7 +94,7 @@ func (e *ProtocolError) Error() string {
 // JSON returns the error object's bytes.
 func (e *ProtocolError) JSON() json.RawMessage {
 	var o Object
-	o.Set("code", fmt.Appendf(nil, "%d", e.Code))
+	o.Set("code", strconv.AppendInt(nil, e.Code, 10))
 	o.Set("message", Quote(e.Message))
 	if len(e.Data) > 0 {
 		o.Set("data", e.Data)
@@ -100,17 +102,41 @@ func (e *ProtocolError) JSON() json.RawMessage {
 	return o.JSON()
 }
 
+// DecodeProtocolError reads a JSON-RPC error object. Its data stays as it is
+// spelled; members that JSON-RPC does not name are not kept.
+func DecodeProtocolError(raw json.RawMessage) (*ProtocolError, error) {
+	o, err := ParseObject(raw)
+	if err != nil {
+		return nil, fmt.Errorf("error object: %w", err)
+	}
+	e := &ProtocolError{Data: o.Get("data")}
+	if e.Code, err = strconv.ParseInt(string(o.Get("code")), 10, 64); err != nil {
+		return nil, fmt.Errorf("error object: code: %s, want an integer", brief(o.Get("code")))
+	}
+	if v := o.Get("message"); !IsNull(v) {
+		message, ok := text(v)
+		if !ok {
+			return nil, fmt.Errorf("error object: message: %s, want a string", TypeName(v))
+		}
+		e.Message = message
+	}
+	return e, nil
+}
+
+// codeInternalError is that of JSON-RPC 2.0.
+const codeInternalError = -32603
+
 // Protocol returns the JSON-RPC error that the caller sees, or nil where the
 // failure is a result.
 func (f *Failure) Protocol() *ProtocolError {
 	if f.Code != CodeProtocolError {
 		return nil
 	}
-	var e ProtocolError
-	if json.Unmarshal(f.Details, &e) != nil || e.Code == 0 {
-		return &ProtocolError{Code: -32603, Message: f.Message}
+	e, err := DecodeProtocolError(f.Details)
+	if err != nil {
+		return &ProtocolError{Code: codeInternalError, Message: f.Message}
 	}
-	return &e
+	return e
 }
 
 // Result returns the error result that the caller sees: the tool's own for
@@ -128,14 +154,18 @@ func (f *Failure) Result() Result {
 			return Result{o.JSON()}
 		}
 	}
-	typ := f.Type
-	if typ == "" {
-		typ = string(f.Code)
+	typ := string(f.Code)
+	if f.Code == CodeFailed && f.Type != "" {
+		typ = f.Type
+	}
+	message := f.Message
+	if message == "" {
+		message = "The call failed without saying why."
 	}
 	var note Object
 	note.Set("type", Quote(typ))
-	note.Set("retryable", fmt.Appendf(nil, "%t", f.Retryable))
-	r := TextResult(f.Message, true).WithMeta(MetaFailure, note.JSON())
+	note.Set("retryable", strconv.AppendBool(nil, f.Retryable))
+	r := TextResult(message, true).WithMeta(MetaFailure, note.JSON())
 	if f.Code == CodeOutcomeUnknown {
 		r = r.WithMeta(MetaOutcome, Quote(OutcomeUnknown))
 	}

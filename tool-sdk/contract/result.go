@@ -1,7 +1,9 @@
 package contract
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -50,6 +52,7 @@ func ValueResult(value json.RawMessage, hasOutputSchema bool) (Result, error) {
 	if err := checkJSON(value); err != nil {
 		return Result{}, fmt.Errorf("value: %w", err)
 	}
+	value = bytes.TrimSpace(value)
 	var o Object
 	typ := TypeName(value)
 	switch typ {
@@ -103,7 +106,10 @@ func (r Result) get(key string) json.RawMessage {
 func (r Result) IsError() bool { return string(r.get("isError")) == "true" }
 
 // NeedsInput reports whether this is an input-required result.
-func (r Result) NeedsInput() bool { return string(r.get("resultType")) == `"input_required"` }
+func (r Result) NeedsInput() bool {
+	typ, _ := text(r.get("resultType"))
+	return typ == "input_required"
+}
 
 // Structured returns the structured content as bytes, nil where there is none.
 func (r Result) Structured() json.RawMessage { return r.get("structuredContent") }
@@ -135,28 +141,43 @@ func (r Result) Content() []json.RawMessage {
 func (r Result) Text() (string, bool) {
 	var texts []string
 	for _, b := range r.Content() {
-		var block struct{ Type, Text string }
-		if json.Unmarshal(b, &block) == nil && block.Type == "text" {
-			texts = append(texts, block.Text)
+		block, err := splitObject(b)
+		if err != nil {
+			continue
 		}
+		if typ, _ := text(block.Get("type")); typ != "text" {
+			continue
+		}
+		t, _ := text(block.Get("text"))
+		texts = append(texts, t)
 	}
 	return strings.Join(texts, "\n"), len(texts) > 0
 }
 
-// Unmarshal decodes the structured content, or where there is none the text as
-// JSON, into v. Numbers land exactly where v's types can hold them.
+// Unmarshal decodes the value that the result carries into v: the structured
+// content, or where there is none the text as JSON, or null where there is no
+// content at all. A *string gets text as it is. Numbers land exactly where v's
+// types can hold them.
 func (r Result) Unmarshal(v any) error {
 	if s := r.Structured(); s != nil {
 		return json.Unmarshal(s, v)
 	}
-	text, ok := r.Text()
-	if !ok {
-		return fmt.Errorf("result: neither structured content nor text to decode into %T", v)
+	if len(r.Content()) == 0 {
+		return json.Unmarshal([]byte("null"), v)
 	}
-	return json.Unmarshal([]byte(text), v)
+	t, ok := r.Text()
+	if !ok {
+		return errors.New("result: neither structured content nor text to decode")
+	}
+	if s, ok := v.(*string); ok {
+		*s = t
+		return nil
+	}
+	return json.Unmarshal([]byte(t), v)
 }
 
-// WithMeta returns the result with one key of its `_meta` set.
+// WithMeta returns the result with one key of its `_meta` set. The value must be
+// valid JSON.
 func (r Result) WithMeta(key string, value json.RawMessage) Result {
 	o, err := splitObject(r.JSON())
 	if err != nil {

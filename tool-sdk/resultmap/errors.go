@@ -1,8 +1,10 @@
 package resultmap
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
 	"github.com/nexus-rpc/sdk-go/nexus"
@@ -16,167 +18,212 @@ import (
 const (
 	typeOperationError = "OperationError"   // a Nexus operation that failed
 	typePayloadSize    = "payloadSizeError" // a payload over the limit, TMPRL1103
+	typeWrapped        = "wrapError"        // fmt.Errorf with one %w
+	typePanic          = "PanicError"       // a panic of an activity or a handler
 )
 
-// ApplicationError returns the error that an activity or a Workflow ends with
-// for the failure. It is never retried unless the failure says so.
-func ApplicationError(f *contract.Failure) error {
-	typ := f.Type
-	if typ == "" || wireType(f.Code) {
-		typ = string(f.Code)
-	}
-	options := temporal.ApplicationErrorOptions{NonRetryable: !f.Retryable}
-	if len(f.Details) > 0 {
-		options.Details = []any{RawValue(f.Details)}
-	}
-	return temporal.NewApplicationErrorWithOptions(f.Message, typ, options)
-}
-
-// wireType tells the codes whose name is a type on the wire.
-func wireType(c contract.Code) bool {
-	switch c {
-	case contract.CodeToolError, contract.CodeProtocolError, contract.CodeOutcomeUnknown, contract.CodePayloadTooLarge:
-		return true
-	default:
-		return false
-	}
-}
-
-// OperationError returns the error that a Nexus handler ends the operation with
-// for the failure: failed or canceled, at the first attempt.
-func OperationError(f *contract.Failure) error {
-	state := nexus.OperationStateFailed
-	if f.Code == contract.CodeCanceled {
-		state = nexus.OperationStateCanceled
-	}
-	final := *f
-	final.Retryable = false
-	return &nexus.OperationError{State: state, Message: f.Message, Cause: ApplicationError(&final)}
-}
-
-// ToolError returns the failure that says: the tool answered, and its answer is
-// this error result.
-func ToolError(r contract.Result) *contract.Failure {
-	message, ok := r.Text()
-	if !ok || message == "" {
-		message = "The tool reported an error."
-	}
-	return &contract.Failure{Code: contract.CodeToolError, Message: message, Details: r.JSON()}
-}
-
-// ProtocolError returns the failure for a JSON-RPC error of an upstream.
-func ProtocolError(e *contract.ProtocolError) *contract.Failure {
-	return &contract.Failure{Code: contract.CodeProtocolError, Message: e.Message, Details: e.JSON()}
-}
-
-// ToResult returns the MCP result of an operation that completed.
-func ToResult(tool contract.Tool, output json.RawMessage) (contract.Result, error) {
-	if tool.Encoding != contract.EncodingMCP {
-		return contract.ValueResult(output, tool.OutputSchema != nil)
-	}
-	r, err := contract.DecodeResult(output)
-	if err != nil {
-		return contract.Result{}, &contract.Failure{
-			Code: contract.CodeFailed, Cause: err,
-			Message: "The service answered with something that is no MCP result: " + err.Error(),
-		}
-	}
-	return r, nil
-}
+// silent is the message of a failure that has none.
+const silent = "The call failed without saying why."
 
 // FromError classes the error that an operation, an activity or a Workflow call
-// ended with. It returns nil for nil, and a [*contract.Failure] in err as it is.
+// ended with. It returns nil for nil, and a [*contract.Failure] that err wraps
+// as it is.
+//
+// It goes by the types of the chain, from the outside in: the first that says
+// what happened decides. The failure's cause is err, its message is for the
+// caller: what an error of the way to Temporal says of addresses is in the cause
+// only.
 func FromError(err error) *contract.Failure {
 	if err == nil {
 		return nil
 	}
-	var failure *contract.Failure
-	if errors.As(err, &failure) {
-		return failure
+	f := classify(err)
+	if f == nil {
+		f = &contract.Failure{Code: contract.CodeFailed, Message: err.Error()}
 	}
-	return classify(err)
+	var own *contract.Failure
+	if errors.As(err, &own) && own == f {
+		return f
+	}
+	if f.Message == "" {
+		f.Message = silent
+	}
+	f.Cause = err
+	return f
 }
 
-// classify goes through the chain from the outside and stops at the first error
-// that says what happened.
+// classify returns nil for an error that says no more than its text.
 func classify(err error) *contract.Failure {
+	if err == nil {
+		return nil
+	}
 	switch e := err.(type) { //nolint:errorlint // each link of the chain in turn
+	case *contract.Failure:
+		return e
 	case *temporal.CanceledError:
-		return &contract.Failure{Code: contract.CodeCanceled, Message: "The call was canceled.", Cause: err}
+		return fromCanceled(e)
 	case *temporal.TerminatedError:
-		return &contract.Failure{Code: contract.CodeTerminated, Message: "Somebody terminated the call.", Cause: err}
+		return &contract.Failure{Code: contract.CodeTerminated, Message: "Somebody terminated the call."}
 	case *temporal.TimeoutError:
 		return timedOut(e)
 	case *temporal.ApplicationError:
 		return fromApplicationError(e)
+	case *temporal.PanicError:
+		return &contract.Failure{Code: contract.CodeFailed, Type: typePanic, Message: "The code behind the tool panicked: " + e.Error()}
 	case *nexus.HandlerError:
 		return fromHandlerError(e)
 	case *nexus.OperationError:
 		return fromOperationError(e)
 	case *temporal.ServerError:
-		return &contract.Failure{
-			Code: contract.CodeFailed, Type: "ServerError", Cause: err,
-			Message: "The Temporal server ended the call: " + e.Error(),
-		}
-	case *serviceerror.NotFound, *serviceerror.NamespaceNotFound:
-		return unavailable(err, "Temporal does not have it: "+err.Error(), false)
-	case *serviceerror.Unimplemented:
-		return unavailable(err, "The Temporal server cannot do it: "+err.Error(), false)
-	case *serviceerror.PermissionDenied:
-		return unavailable(err, "The Temporal server refused: "+err.Error(), false)
-	case *serviceerror.Unavailable, *serviceerror.DeadlineExceeded, *serviceerror.ResourceExhausted:
-		return unavailable(err, "Temporal does not answer: "+err.Error(), true)
-	case *serviceerror.InvalidArgument:
-		return &contract.Failure{Code: contract.CodeInvalid, Message: "The Temporal server refused the call: " + err.Error(), Cause: err}
-	}
-	if cause := errors.Unwrap(err); cause != nil {
-		if f := classify(cause); f.Code != contract.CodeFailed || f.Type != "" {
+		return &contract.Failure{Code: contract.CodeFailed, Type: "ServerError", Message: "The Temporal server ended the call: " + e.Message()}
+	case *temporal.NexusOperationError:
+		if f := classify(e.Cause); f != nil {
 			return f
 		}
+		return &contract.Failure{Code: contract.CodeFailed, Message: text(e.Cause, e.Message)}
+	case *temporal.ActivityError, *temporal.ChildWorkflowExecutionError, *temporal.WorkflowExecutionError:
+		// Their own text names event IDs and hosts.
+		cause := errors.Unwrap(err)
+		if f := classify(cause); f != nil {
+			return f
+		}
+		return &contract.Failure{Code: contract.CodeFailed, Message: text(cause, "")}
 	}
-	return &contract.Failure{Code: contract.CodeFailed, Message: err.Error(), Cause: err}
+	if f := fromService(err); f != nil {
+		return f
+	}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // as above
+		for _, e := range joined.Unwrap() {
+			if f := classify(e); f != nil {
+				return f
+			}
+		}
+		return nil
+	}
+	return classify(errors.Unwrap(err))
 }
 
-func unavailable(err error, message string, retryable bool) *contract.Failure {
-	return &contract.Failure{Code: contract.CodeUnavailable, Message: message, Retryable: retryable, Cause: err}
+func text(err error, fallback string) string {
+	if err == nil {
+		return fallback
+	}
+	return err.Error()
+}
+
+// fromService classes what the Temporal service answered, or that it did not.
+func fromService(err error) *contract.Failure {
+	switch err { //nolint:errorlint // as in classify
+	case context.Canceled:
+		return &contract.Failure{Code: contract.CodeCanceled, Message: "The call was canceled."}
+	case context.DeadlineExceeded:
+		return &contract.Failure{Code: contract.CodeTimedOut, Message: "The call timed out.", Retryable: true}
+	}
+	switch err.(type) { //nolint:errorlint // as in classify
+	case *serviceerror.NotFound, *serviceerror.NamespaceNotFound:
+		return unavailable("Temporal does not have it: "+err.Error(), false)
+	case *serviceerror.Unimplemented, *serviceerror.ClientVersionNotSupported, *serviceerror.ServerVersionNotSupported:
+		return unavailable("The Temporal server cannot do it: "+err.Error(), false)
+	case *serviceerror.PermissionDenied:
+		return unavailable("The Temporal server does not permit it.", false)
+	case *serviceerror.ResourceExhausted:
+		return unavailable("Temporal is over a limit: "+err.Error(), true)
+	case *serviceerror.Unavailable, *serviceerror.DeadlineExceeded, *serviceerror.Canceled, *serviceerror.Internal,
+		*serviceerror.Aborted, *serviceerror.DataLoss, *serviceerror.NamespaceNotActive, *serviceerror.NamespaceUnavailable:
+		return unavailable("Temporal does not answer.", true)
+	case *serviceerror.InvalidArgument, *serviceerror.FailedPrecondition, *serviceerror.AlreadyExists,
+		*serviceerror.NexusOperationExecutionAlreadyStarted, *serviceerror.WorkflowExecutionAlreadyStarted,
+		*serviceerror.ActivityExecutionAlreadyStarted, *serviceerror.CancellationAlreadyRequested,
+		*serviceerror.NamespaceInvalidState:
+		return &contract.Failure{Code: contract.CodeInvalid, Message: "The Temporal server refused the call: " + err.Error()}
+	}
+	if serviceerror.ToStatus(err).Code().String() == "Unauthenticated" { // has no type of its own
+		return unavailable("The Temporal server does not know who asks: check the credentials.", false)
+	}
+	return nil
+}
+
+func unavailable(message string, retryable bool) *contract.Failure {
+	return &contract.Failure{Code: contract.CodeUnavailable, Message: message, Retryable: retryable}
+}
+
+func fromCanceled(e *temporal.CanceledError) *contract.Failure {
+	if f := classify(errors.Unwrap(e)); f != nil && f.Code == contract.CodeCanceled {
+		return f
+	}
+	f := &contract.Failure{Code: contract.CodeCanceled, Message: "The call was canceled."}
+	if reason := e.Error(); reason != "" && reason != "canceled" {
+		f.Message = "The call was canceled: " + reason
+	}
+	return f
 }
 
 func timedOut(e *temporal.TimeoutError) *contract.Failure {
-	which := map[enumspb.TimeoutType]string{
+	f := &contract.Failure{Code: contract.CodeTimedOut, Message: "The call timed out.", Retryable: true}
+	f.Type = map[enumspb.TimeoutType]string{
 		enumspb.TIMEOUT_TYPE_START_TO_CLOSE:    "start-to-close",
 		enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START: "schedule-to-start",
 		enumspb.TIMEOUT_TYPE_SCHEDULE_TO_CLOSE: "schedule-to-close",
 		enumspb.TIMEOUT_TYPE_HEARTBEAT:         "heartbeat",
 	}[e.TimeoutType()]
-	message := "The call timed out."
-	if which != "" {
-		message = "The call timed out: its " + which + " timeout ran out."
+	if f.Type != "" {
+		f.Message = "The call timed out: its " + f.Type + " timeout ran out."
 	}
-	return &contract.Failure{Code: contract.CodeTimedOut, Type: which, Message: message, Retryable: true, Cause: e}
+	return f
 }
 
 func fromApplicationError(e *temporal.ApplicationError) *contract.Failure {
-	f := &contract.Failure{Code: contract.CodeFailed, Type: e.Type(), Message: e.Message(), Retryable: !e.NonRetryable(), Cause: e}
-	switch code := contract.Code(e.Type()); {
-	case wireType(code):
-		f.Code, f.Retryable = code, false
-		f.Details = details(e)
-	case e.Type() == typePayloadSize:
-		f.Code, f.Retryable = contract.CodePayloadTooLarge, false
-		f.Message = "The result is over the payload limit of Temporal: " + e.Message()
-	case e.Type() == typeOperationError && errors.Unwrap(e) != nil:
-		// The failed state of the operation around the error that says why.
-		if inner := classify(errors.Unwrap(e)); inner.Message != "" {
-			inner.Retryable = false
-			return inner
+	f := &contract.Failure{Code: contract.CodeFailed, Type: e.Type(), Message: e.Message(), Retryable: !e.NonRetryable()}
+	cause := errors.Unwrap(e)
+	switch {
+	case isCode(e.Type()):
+		f.Code, f.Type = contract.Code(e.Type()), ""
+		if wireType(f.Code) {
+			f.Retryable = false
+			f.Details = details(e)
 		}
-	case e.Type() == string(contract.CodeCanceled):
-		f.Code = contract.CodeCanceled
+	case e.Type() == typePayloadSize:
+		f.Code, f.Type, f.Retryable = contract.CodePayloadTooLarge, "", false
+		f.Message = "The result is over the payload limit of Temporal: " + e.Message()
+	case (e.Type() == typeOperationError || e.Type() == typeWrapped) && cause != nil:
+		// A wrapper: the error inside says what happened.
+		inner := classify(cause)
+		if inner == nil {
+			f.Type = ""
+			break
+		}
+		if e.Type() == typeOperationError {
+			return operationFailed(e.Message(), cause, *inner)
+		}
+		wrapped := *inner
+		wrapped.Message = prefixed(e.Message(), cause, inner.Message)
+		return &wrapped
 	}
-	if f.Message == "" {
-		f.Message = deepest(e)
+	if f.Message == "" && cause != nil {
+		f.Message = FromError(cause).Message
 	}
 	return f
+}
+
+// operationFailed returns the failure of an operation whose error has a message
+// and a cause. The message is what the service chose to say.
+func operationFailed(message string, cause error, inner contract.Failure) *contract.Failure {
+	inner.Retryable = false
+	if strings.HasSuffix(message, cause.Error()) {
+		inner.Message = prefixed(message, cause, inner.Message)
+	} else if message != "" && inner.Code == contract.CodeFailed {
+		inner.Message = message
+	}
+	return &inner
+}
+
+// prefixed returns the inner message with what a wrapper's message says before
+// the text of its cause. That text itself may name types, event IDs and hosts.
+func prefixed(outer string, cause error, inner string) string {
+	prefix, _ := strings.CutSuffix(outer, cause.Error())
+	if len(prefix) == len(outer) {
+		return inner
+	}
+	return prefix + inner
 }
 
 func details(e *temporal.ApplicationError) json.RawMessage {
@@ -195,50 +242,57 @@ func details(e *temporal.ApplicationError) json.RawMessage {
 }
 
 func fromHandlerError(e *nexus.HandlerError) *contract.Failure {
+	inner := classify(e.Cause)
+	message := e.Message
+	switch {
+	case inner != nil && wireType(inner.Code):
+		return inner
+	case inner != nil && (message == "" || e.Type == nexus.HandlerErrorTypeInternal || e.Type == ""):
+		message = inner.Message // the SDK's own text for an error of the code behind
+	case inner != nil:
+		if !strings.HasSuffix(message, e.Cause.Error()) {
+			message += ": " + e.Cause.Error()
+		}
+		message = prefixed(message, e.Cause, inner.Message)
+	case message == "":
+		message = text(e.Cause, "it answered "+string(e.Type)+".")
+	}
 	switch e.Type {
 	case nexus.HandlerErrorTypeNotFound, nexus.HandlerErrorTypeNotImplemented,
 		nexus.HandlerErrorTypeUnauthenticated, nexus.HandlerErrorTypeUnauthorized,
 		nexus.HandlerErrorTypeUnavailable, nexus.HandlerErrorTypeUpstreamTimeout,
 		nexus.HandlerErrorTypeRequestTimeout, nexus.HandlerErrorTypeResourceExhausted:
-		return unavailable(e, "The service did not take the call: "+deepest(e), e.Retryable())
+		return unavailable("The service did not take the call: "+message, e.Retryable())
+	case nexus.HandlerErrorTypeBadRequest, nexus.HandlerErrorTypeConflict:
+		return &contract.Failure{Code: contract.CodeFailed, Type: string(e.Type), Message: message, Retryable: e.Retryable()}
 	default:
-		if e.Cause != nil {
-			if inner := classify(e.Cause); inner.Code != contract.CodeFailed || inner.Type != "" {
-				inner.Retryable = false
-				return inner
-			}
+		f := &contract.Failure{Code: contract.CodeFailed, Type: string(e.Type)}
+		if inner != nil {
+			*f = *inner
 		}
-		return &contract.Failure{Code: contract.CodeFailed, Type: string(e.Type), Message: deepest(e), Retryable: e.Retryable(), Cause: e}
+		f.Message, f.Retryable = message, e.Retryable()
+		return f
 	}
 }
 
 func fromOperationError(e *nexus.OperationError) *contract.Failure {
 	if e.State == nexus.OperationStateCanceled {
-		return &contract.Failure{Code: contract.CodeCanceled, Message: "The call was canceled.", Cause: e}
-	}
-	if e.Cause != nil {
-		return classify(e.Cause)
-	}
-	return &contract.Failure{Code: contract.CodeFailed, Message: e.Message, Cause: e}
-}
-
-// deepest returns the message that is nearest to the fault: a wrapper's own may
-// say no more than "handler error (BAD_REQUEST)".
-func deepest(err error) string {
-	for {
-		cause := errors.Unwrap(err)
-		if cause == nil {
-			break
+		f := &contract.Failure{Code: contract.CodeCanceled, Message: "The call was canceled."}
+		if inner := classify(e.Cause); inner != nil && inner.Code == contract.CodeCanceled {
+			return inner
 		}
-		err = cause
-	}
-	switch e := err.(type) { //nolint:errorlint // the last link
-	case *temporal.ApplicationError:
-		return e.Message()
-	case *nexus.HandlerError:
 		if e.Message != "" {
-			return e.Message
+			f.Message = "The call was canceled: " + e.Message
 		}
+		return f
 	}
-	return err.Error()
+	inner := classify(e.Cause)
+	if inner == nil {
+		message := e.Message
+		if message == "" {
+			message = text(e.Cause, "")
+		}
+		return &contract.Failure{Code: contract.CodeFailed, Message: message}
+	}
+	return operationFailed(e.Message, e.Cause, *inner)
 }

@@ -12,7 +12,11 @@ import (
 
 // RawValue returns a value that Temporal carries as these very bytes: marshalling
 // them would drop white space and escape `<`, `>` and `&`. Codecs still apply.
+// No data at all is null.
 func RawValue(data json.RawMessage) converter.RawValue {
+	if len(data) == 0 {
+		data = json.RawMessage("null")
+	}
 	return converter.NewRawValue(&commonpb.Payload{
 		Metadata: map[string][]byte{converter.MetadataEncoding: []byte(converter.MetadataEncodingJSON)},
 		Data:     data,
@@ -41,4 +45,24 @@ func JSON(value converter.RawValue) (json.RawMessage, error) {
 				"Give the caller the data converter or codec of the service.", encoding),
 		}
 	}
+}
+
+// ToResult returns the MCP result of an operation of the tool that completed with
+// the output. Output that the tool's encoding does not allow is a
+// [*contract.Failure] that says what is wrong with it.
+func ToResult(tool contract.Tool, output json.RawMessage) (contract.Result, error) {
+	var r contract.Result
+	var err error
+	if tool.Encoding == contract.EncodingMCP {
+		r, err = contract.DecodeResult(output)
+	} else {
+		r, err = contract.ValueResult(output, tool.OutputSchema != nil)
+	}
+	if err != nil {
+		return contract.Result{}, &contract.Failure{
+			Code: contract.CodeFailed, Cause: err,
+			Message: fmt.Sprintf("The service answered with something that its encoding %q does not allow: %v.", tool.Encoding, err),
+		}
+	}
+	return r, nil
 }
