@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
 )
@@ -83,6 +84,17 @@ func (s *Snapshot) Warnings() []string {
 		all = append(all, st.Warnings...)
 	}
 	return all
+}
+
+// Instructions returns what the services tell a model, each under its name.
+func (s *Snapshot) Instructions() string {
+	var parts []string
+	for _, st := range s.Services {
+		if st.Manifest != nil && st.Manifest.Instructions != "" {
+			parts = append(parts, st.Service.Name+": "+st.Manifest.Instructions)
+		}
+	}
+	return strings.Join(parts, "\n\n")
 }
 
 // build merges what the services said. The order of the services decides who

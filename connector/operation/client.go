@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
@@ -59,13 +58,13 @@ func (c *Client) Temporal() client.Client { return c.temporal }
 type Call struct {
 	Endpoint string
 	Service  string
-	Tool     string // the Nexus operation name
-	// Input is what the operation takes, see contract.CallParams.Encode.
-	Input json.RawMessage
-	// ScheduleToClose bounds the operation; zero is no bound.
-	ScheduleToClose time.Duration
-	Caller          Caller
-	Trace           TraceContext
+	// Tool is the tool as its manifest has it. Its name is the Nexus operation
+	// name, its timeout the operation's schedule-to-close timeout.
+	Tool contract.Tool
+	// Params are the call's arguments and what travels beside them.
+	Params contract.CallParams
+	Caller Caller
+	Trace  TraceContext
 	// IdempotencyKey names the call: a second call by the same caller with the
 	// same tool and key attaches to the first, running or closed. Empty never
 	// attaches.
@@ -81,7 +80,11 @@ type Call struct {
 // CodeUnavailable with the likely cause. With CodeUnavailable and Retryable the
 // call may have been recorded all the same: the ID is returned beside it.
 func (c *Client) Start(ctx context.Context, call Call) (id string, err error) {
-	if err := contract.CheckSize("arguments", call.Input); err != nil {
+	input, err := call.Params.Encode(call.Tool.Encoding)
+	if err != nil {
+		return "", &contract.Failure{Code: contract.CodeInvalid, Message: err.Error()}
+	}
+	if err := contract.CheckSize("arguments", input); err != nil {
 		return "", err
 	}
 	headers, err := call.headers()
@@ -92,11 +95,11 @@ func (c *Client) Start(ctx context.Context, call Call) (id string, err error) {
 	if err != nil {
 		return "", &contract.Failure{Code: contract.CodeInvalid, Message: err.Error(), Cause: err}
 	}
-	id = call.Caller.newID(call.Service, call.Tool, call.IdempotencyKey)
+	id = call.Caller.newID(call.Service, call.Tool.Name, call.IdempotencyKey)
 	options := client.StartNexusOperationOptions{
 		ID:                     id,
-		ScheduleToCloseTimeout: call.ScheduleToClose,
-		Summary:                call.summary(),
+		ScheduleToCloseTimeout: call.Tool.ScheduleToCloseTimeout,
+		Summary:                call.note().String(),
 		// Never a second run under one ID, running or closed.
 		IDConflictPolicy: enumspb.NEXUS_OPERATION_ID_CONFLICT_POLICY_FAIL,
 		IDReusePolicy:    enumspb.NEXUS_OPERATION_ID_REUSE_POLICY_REJECT_DUPLICATE,
@@ -104,7 +107,7 @@ func (c *Client) Start(ctx context.Context, call Call) (id string, err error) {
 	ctx = context.WithValue(ctx, headerKey{}, headers)
 	var pause backoff
 	for {
-		_, err := nc.ExecuteOperation(ctx, call.Tool, resultmap.RawValue(call.Input), options)
+		_, err := nc.ExecuteOperation(ctx, call.Tool.Name, resultmap.RawValue(input), options)
 		var started *serviceerror.NexusOperationExecutionAlreadyStarted
 		switch {
 		case err == nil:
@@ -130,13 +133,13 @@ func (c *Client) attach(ctx context.Context, id string, call Call) error {
 	if err != nil {
 		return resultmap.FromError(err)
 	}
-	if d.digest == call.digest() {
+	if d.note.digest == call.note().digest {
 		return nil
 	}
 	return &contract.Failure{
 		Code: contract.CodeInvalid,
 		Message: fmt.Sprintf("The idempotency key %q was used for a call of %q with other arguments. "+
-			"Nothing was started. Use another key for another call.", call.IdempotencyKey, call.Tool),
+			"Nothing was started. Use another key for another call.", call.IdempotencyKey, call.Tool.Name),
 	}
 }
 
@@ -173,15 +176,26 @@ func transient(err error) bool {
 		errors.As(err, &internal) || errors.As(err, &canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// ErrRunning is returned by [Client.Wait] when the budget ends first.
+// ErrRunning is returned by [Client.Result] when the budget ends first.
 var ErrRunning = errors.New("operation: still running")
 
-// Wait waits until the operation closes and returns its output. It returns
-// [ErrRunning] when the budget ends first, the cause of ctx when ctx does, and a
-// [*contract.Failure] when the operation did not complete, or is unknown. A
-// Temporal that is away or overloaded is waited for. A budget of zero or less
+// Result waits until the call of a tool closes and returns its MCP result. It
+// returns [ErrRunning] when the budget ends first, the cause of ctx when ctx
+// does, and a [*contract.Failure] when the call did not complete, or is unknown.
+// A Temporal that is away or overloaded is waited for. A budget of zero or less
 // has no end.
-func (c *Client) Wait(ctx context.Context, id string, budget time.Duration) (json.RawMessage, error) {
+//
+// Of the tool only the encoding counts and whether it has an output schema;
+// [Description.Tool] has both for a call that another process started.
+func (c *Client) Result(ctx context.Context, id string, tool contract.Tool, budget time.Duration) (contract.Result, error) {
+	output, err := c.wait(ctx, id, budget)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	return resultmap.ToResult(tool, output)
+}
+
+func (c *Client) wait(ctx context.Context, id string, budget time.Duration) (json.RawMessage, error) {
 	// A deadline on the poll's context makes the server answer empty at once in
 	// the last second, and the SDK ask a thousand times: the poll gets a context
 	// without one, cancelled by hand.
@@ -232,7 +246,7 @@ func (c *Client) waitFailure(ctx context.Context, id string, err error) error {
 	explained := *f
 	explained.Message += fmt.Sprintf(" No handler took it (endpoint %q, service %q, operation %q). "+
 		"The likely cause is that no worker polls the endpoint's task queue. The last attempt ended with: %s",
-		d.Endpoint, d.Service, d.Tool, resultmap.FromError(d.lastAttempt).Message)
+		d.Endpoint, d.Service, d.Tool.Name, resultmap.FromError(d.lastAttempt).Message)
 	return &explained
 }
 
@@ -279,40 +293,3 @@ func (b *backoff) sleep(ctx context.Context) bool {
 		return false
 	}
 }
-
-// summary is what a person reads beside the operation in Temporal's UI, and what
-// lists show of a call: its arguments in short. A call with a key leads with the
-// digest of its arguments.
-func (c Call) summary() string {
-	short := c.shortInput()
-	if c.IdempotencyKey == "" {
-		return short
-	}
-	return "[" + c.digest() + "] " + short
-}
-
-// maxSummaryBytes leaves a codec room within the 400 bytes that the server
-// allows.
-const maxSummaryBytes = 160
-
-func (c Call) shortInput() string {
-	input := string(c.Input)
-	if len(input) > maxSummaryBytes {
-		input = strings.ToValidUTF8(input[:maxSummaryBytes], "")
-	}
-	short := input
-	for {
-		encoded, _ := json.Marshal(short)
-		if len(encoded) <= maxSummaryBytes {
-			break
-		}
-		runes := []rune(short)
-		short = string(runes[:len(runes)*3/4])
-	}
-	if len(short) < len(c.Input) {
-		short += "…"
-	}
-	return short
-}
-
-func (c Call) digest() string { return contract.Digest(c.Input) }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
 	"github.com/durable-mcp/durable-mcp/tool-sdk/resultmap"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -26,6 +27,11 @@ const (
 	Terminated Status = "terminated"
 	TimedOut   Status = "timed_out"
 )
+
+// Statuses lists every [Status].
+func Statuses() []Status {
+	return []Status{Running, Completed, Failed, Canceled, Terminated, TimedOut}
+}
 
 var statuses = map[enumspb.NexusOperationExecutionStatus]Status{
 	enumspb.NEXUS_OPERATION_EXECUTION_STATUS_RUNNING:    Running,
@@ -47,16 +53,18 @@ type Description struct {
 	ID       string
 	Endpoint string
 	Service  string
-	Tool     string // the Nexus operation name
-	Status   Status
-	Started  time.Time
-	Closed   time.Time // zero while it runs
+	// Tool has the Nexus operation name, and from [Client.Describe] what
+	// [Client.Result] needs.
+	Tool    contract.Tool
+	Status  Status
+	Started time.Time
+	Closed  time.Time // zero while it runs
 	// Arguments are the call's arguments in short, for people.
 	Arguments string
 	// CancelRequested reports whether somebody asked for its cancellation.
 	CancelRequested bool
 
-	digest      string
+	note        note
 	taken       bool // a handler started it
 	lastAttempt error
 }
@@ -77,29 +85,21 @@ func (c *Client) Describe(ctx context.Context, id string) (Description, error) {
 	out.CancelRequested = d.CancellationInfo != nil
 	out.lastAttempt = d.GetLastAttemptFailure()
 	if summary, err := d.GetSummary(); err == nil {
-		out.digest, out.Arguments = splitSummary(summary)
+		out.note = parseNote(summary)
+		out.Tool, out.Arguments = out.note.tool(d.Operation), out.note.arguments
 	}
 	return out, nil
 }
 
 func fromMetadata(m *client.NexusOperationMetadata) Description {
 	d := Description{
-		ID: m.OperationID, Endpoint: m.Endpoint, Service: m.Service, Tool: m.Operation,
+		ID: m.OperationID, Endpoint: m.Endpoint, Service: m.Service, Tool: contract.Tool{Name: m.Operation},
 		Status: statuses[m.Status], Started: m.ScheduledTime,
 	}
 	if d.Status != Running {
 		d.Closed = m.CloseTime
 	}
 	return d
-}
-
-func splitSummary(summary string) (digest, arguments string) {
-	if rest, ok := strings.CutPrefix(summary, "["); ok {
-		if digest, arguments, ok := strings.Cut(rest, "] "); ok && len(digest) == 32 {
-			return digest, arguments
-		}
-	}
-	return "", summary
 }
 
 // Filter narrows a list of calls. Zero fields do not.

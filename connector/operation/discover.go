@@ -27,7 +27,7 @@ var ErrNoAnswer = errors.New("operation: no worker answered")
 // and so does the operation: a service that is away is not asked on behind the
 // caller's back.
 func (c *Client) ListTools(ctx context.Context, endpoint, service, cursor string, timeout time.Duration) (json.RawMessage, error) {
-	call := Call{Endpoint: endpoint, Service: service, Tool: contract.OperationListTools}
+	call := Call{Endpoint: endpoint, Service: service, Tool: contract.Tool{Name: contract.OperationListTools}}
 	nc, err := c.temporal.NewNexusClient(client.NexusClientOptions{Endpoint: endpoint, Service: service})
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (c *Client) ListTools(ctx context.Context, endpoint, service, cursor string
 	if err != nil {
 		return nil, startFailure(call, err)
 	}
-	output, err := c.Wait(ctx, id, timeout)
+	output, err := c.wait(ctx, id, timeout)
 	var failure *contract.Failure
 	if errors.Is(err, ErrRunning) || errors.As(err, &failure) && failure.Code == contract.CodeTimedOut {
 		return nil, &contract.Failure{

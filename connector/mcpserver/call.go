@@ -1,0 +1,283 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/durable-mcp/durable-mcp/connector/operation"
+	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
+	"github.com/durable-mcp/durable-mcp/tool-sdk/resultmap"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// callTool starts the operation, waits for it within the budget, and answers.
+func (s *Server) callTool(ctx context.Context, next mcp.MethodHandler, req *mcp.CallToolRequest) (mcp.Result, error) {
+	select {
+	case s.calls <- struct{}{}:
+		defer func() { <-s.calls }()
+	default:
+		return nil, &jsonrpc.Error{Code: busyCode, Message: fmt.Sprintf(
+			"The connector has %d calls under way and takes no more now. Nothing was started; try again later.", s.options.MaxCalls)}
+	}
+	if tool, ok := s.pollTool(req); ok {
+		return tool(ctx, req)
+	}
+	entry, ok := s.catalog.Lookup(ctx, req.Params.Name)
+	if !ok {
+		return s.callOther(ctx, next, req)
+	}
+	params, err := callParams(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	key, err := idempotencyKey(req.Params.Meta)
+	if err != nil {
+		return nil, err
+	}
+	openStream(ctx)
+	return s.run(ctx, req, operation.Call{
+		Endpoint:       entry.Service.Endpoint,
+		Service:        entry.Service.Name,
+		Tool:           entry.Tool,
+		Params:         params,
+		Caller:         s.caller(req.Extra),
+		Trace:          traceContext(req),
+		IdempotencyKey: key,
+	})
+}
+
+// callOther serves a tool that the host added to the SDK's server itself, and
+// says what is known about one that nobody has.
+func (s *Server) callOther(ctx context.Context, next mcp.MethodHandler, req *mcp.CallToolRequest) (mcp.Result, error) {
+	res, err := next(ctx, "tools/call", req)
+	var rpc *jsonrpc.Error
+	if errors.As(err, &rpc) && rpc.Code == jsonrpc.CodeInvalidParams {
+		return nil, unknownTool(req.Params.Name, s.catalog.Snapshot().Warnings())
+	}
+	return res, err
+}
+
+// run is one durable call: from here on Temporal keeps it.
+func (s *Server) run(ctx context.Context, req *mcp.CallToolRequest, call operation.Call) (mcp.Result, error) {
+	began := time.Now()
+	// A client that leaves while the start is on its way must not leave an
+	// operation behind that nobody knows of, so the start has its own context.
+	start, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.WaitBudget)
+	id, err := s.ops.Start(start, call)
+	cancel()
+	if err != nil {
+		return s.failed(req, id, err)
+	}
+	defer s.progress(ctx, req, id, began)()
+	budget, task := s.options.WaitBudget, s.wantsTask(req)
+	if task {
+		budget = s.options.TaskAfter
+	}
+	result, err := s.await(ctx, id, call.Tool, budget-time.Since(began))
+	switch {
+	case err == nil:
+		return toolResult(result, isModern(req.ProtocolVersion()))
+	case errors.Is(err, operation.ErrRunning) && task:
+		return s.newTask(ctx, id)
+	case errors.Is(err, operation.ErrRunning):
+		return toolResult(s.running(id), isModern(req.ProtocolVersion()))
+	case ctx.Err() != nil:
+		s.clientGone(ctx, id)
+		return nil, err
+	}
+	return s.failed(req, id, err)
+}
+
+// await is operation.Result that ends as running when the server drains.
+func (s *Server) await(ctx context.Context, id string, tool contract.Tool, budget time.Duration) (contract.Result, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(s.drained, func() { cancel(operation.ErrRunning) })()
+	return s.ops.Result(ctx, id, tool, max(budget, time.Millisecond))
+}
+
+// clientGone cancels the operation if its client asked for that: by a
+// notifications/cancelled, or by closing the response stream of a 2026-07-28
+// request, which the SDK both turns into a plain cancel. A connection that ends
+// has its read or write error as the cause, and leaves the operation running.
+func (s *Server) clientGone(ctx context.Context, id string) {
+	if s.drained.Err() != nil || !errors.Is(context.Cause(ctx), context.Canceled) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	if err := s.ops.Cancel(ctx, id, "cancelled by the MCP client"); err != nil {
+		s.options.Logger.Warn("the operation of a cancelled call could not be cancelled", "operation_id", id, "error", err)
+	}
+}
+
+// failed answers a call that did not complete.
+func (s *Server) failed(req *mcp.CallToolRequest, id string, err error) (mcp.Result, error) {
+	f := resultmap.FromError(err)
+	s.options.Logger.Debug("a call failed", "tool", req.Params.Name, "operation_id", id, "code", string(f.Code), "error", err)
+	if p := f.Protocol(); p != nil {
+		return nil, &jsonrpc.Error{Code: p.Code, Message: p.Message, Data: p.Data}
+	}
+	if f.Code == contract.CodeInvalid && id == "" {
+		return nil, invalidParams("%s", f.Message)
+	}
+	return toolResult(errorResult(f, id), isModern(req.ProtocolVersion()))
+}
+
+// errorResult is the failure's result; one that we made names the operation.
+func errorResult(f *contract.Failure, id string) contract.Result {
+	r := f.Result()
+	if id != "" && f.Code != contract.CodeToolError {
+		r = r.WithMeta(contract.MetaOperationID, contract.Quote(id))
+	}
+	return r
+}
+
+// running is the result of a call that goes on.
+func (s *Server) running(id string) contract.Result {
+	text := fmt.Sprintf("The call is still running; it is durable and goes on. Its operation ID is %s. ", id)
+	if s.options.HidePollTools {
+		text += "Keep the ID: the result can be read by it."
+	} else {
+		text += fmt.Sprintf("Do not repeat the call. To get its result, call the tool %s with {\"operation_id\": %q}.",
+			contract.ToolGetOperationResult, id)
+	}
+	o, _ := contract.ParseObject(contract.TextResult(text, false).JSON())
+	var state contract.Object
+	state.Set("status", contract.Quote("running"))
+	state.Set("operation_id", contract.Quote(id))
+	o.Set("structuredContent", state.JSON())
+	r, _ := contract.DecodeResult(o.JSON())
+	return r.WithMeta(contract.MetaOperationID, contract.Quote(id))
+}
+
+// progress tells the client the operation's ID at once and then the elapsed
+// time, where it gave a token. The returned function ends that.
+func (s *Server) progress(ctx context.Context, req *mcp.CallToolRequest, id string, began time.Time) (stop func()) {
+	token := req.Params.GetProgressToken()
+	if token == nil {
+		return func() {}
+	}
+	tell := func(message string) {
+		err := req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
+			ProgressToken: token,
+			Progress:      time.Since(began).Seconds(),
+			Message:       message,
+			Meta:          mcp.Meta{contract.MetaOperationID: id},
+		})
+		if err != nil && ctx.Err() == nil {
+			s.options.Logger.Debug("a progress notification was not delivered", "operation_id", id, "error", err)
+		}
+	}
+	tell(fmt.Sprintf("%s is running durably as operation %s.", req.Params.Name, id))
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(s.options.ProgressInterval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				tell(fmt.Sprintf("%s has been running for %s (operation %s).",
+					req.Params.Name, time.Since(began).Round(time.Second), id))
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-ended // no notification after the result
+	}
+}
+
+// caller is who sent the request.
+func (s *Server) caller(extra *mcp.RequestExtra) operation.Caller {
+	if !isHTTP(extra) {
+		return operation.Caller{Transport: operation.Stdio, Name: s.options.Caller}
+	}
+	return operation.Caller{Transport: operation.HTTP, Name: s.options.Principal(extra)}
+}
+
+// callParams returns the call's params with the bytes that came.
+func callParams(ctx context.Context, req *mcp.CallToolRequest) (contract.CallParams, error) {
+	p := contract.CallParams{Arguments: req.Params.Arguments}
+	if raw := rawParams(ctx, req.Extra); raw != nil {
+		o, err := contract.ParseObject(raw)
+		if err != nil {
+			return p, invalidParams("params: %v", err)
+		}
+		p.Arguments, p.Meta = o.Get("arguments"), o.Get("_meta")
+		p.InputResponses, p.RequestState = o.Get("inputResponses"), o.Get("requestState")
+	} else if len(req.Params.Meta) > 0 {
+		// A transport that keeps no bytes.
+		meta, err := json.Marshal(req.Params.Meta)
+		if err != nil {
+			return p, invalidParams("_meta: %v", err)
+		}
+		p.Meta = meta
+	}
+	if _, err := contract.CheckArguments(p.Arguments); err != nil {
+		return p, invalidParams("%v", err)
+	}
+	p.Meta = forwardedMeta(p.Meta)
+	return p, nil
+}
+
+// forwardedMeta is the part of a request's `_meta` that is for the tool: not
+// what belongs to the hop between this client and this server, and not what this
+// server acts on itself.
+func forwardedMeta(raw json.RawMessage) json.RawMessage {
+	if contract.IsNull(raw) {
+		return nil
+	}
+	o, err := contract.ParseObject(raw)
+	if err != nil {
+		return raw // Encode says what is wrong
+	}
+	for _, key := range o.Keys() {
+		if key == "progressToken" || key == contract.MetaIdempotencyKey || strings.HasPrefix(key, "io.modelcontextprotocol/") {
+			o.Delete(key)
+		}
+	}
+	if o.Len() == 0 {
+		return nil
+	}
+	return o.JSON()
+}
+
+func idempotencyKey(meta mcp.Meta) (string, error) {
+	v, ok := meta[contract.MetaIdempotencyKey]
+	if !ok {
+		return "", nil
+	}
+	key, ok := v.(string)
+	if !ok || key == "" {
+		return "", invalidParams("_meta: %s: want a string that is not empty", contract.MetaIdempotencyKey)
+	}
+	return key, nil
+}
+
+// traceContext is the W3C trace context of the request: of its `_meta`, else of
+// its HTTP headers.
+func traceContext(req *mcp.CallToolRequest) operation.TraceContext {
+	get := func(key string) string {
+		if v, ok := req.Params.Meta[key].(string); ok {
+			return v
+		}
+		if isHTTP(req.Extra) {
+			return strings.Join(req.Extra.Header.Values(key), ",")
+		}
+		return ""
+	}
+	return operation.TraceContext{
+		Traceparent: get(contract.HeaderTraceparent),
+		Tracestate:  get(contract.HeaderTracestate),
+		Baggage:     get(contract.HeaderBaggage),
+	}
+}

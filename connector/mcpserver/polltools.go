@@ -1,0 +1,245 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/durable-mcp/durable-mcp/connector/operation"
+	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
+	"github.com/durable-mcp/durable-mcp/tool-sdk/resultmap"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// The poll tools are how a model reaches a call that outlived its request.
+
+type pollTool func(context.Context, *mcp.CallToolRequest) (mcp.Result, error)
+
+// defaultPollWait is how long get_operation_result waits where the caller does
+// not say.
+const defaultPollWait = 10 * time.Second
+
+func (s *Server) addPollTools() {
+	yes, no := true, false
+	for _, t := range []*mcp.Tool{{
+		Name:  contract.ToolGetOperationResult,
+		Title: "Get the result of a running call",
+		Description: "Returns the result of a tool call that was answered as still running, exactly as the call itself would have returned it. " +
+			"If it is not there yet, the answer says so: call this again. Works after restarts too, until the result expires.",
+		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: &no},
+		InputSchema: json.RawMessage(fmt.Sprintf(`{"type":"object","properties":{`+
+			`"operation_id":{"type":"string","description":"The operation ID of the call."},`+
+			`"wait_seconds":{"type":"number","minimum":0,"maximum":%g,"description":"How long to wait for the result, in seconds. Defaults to %g."}},`+
+			`"required":["operation_id"]}`, s.options.WaitBudget.Seconds(), min(defaultPollWait, s.options.WaitBudget).Seconds())),
+	}, {
+		Name:  contract.ToolCancelOperation,
+		Title: "Cancel a running call",
+		Description: "Requests the cancellation of a tool call. It returns once the request is recorded; what the tool has done already is not undone. " +
+			"To see how the call ended, get its result.",
+		Annotations: &mcp.ToolAnnotations{DestructiveHint: &yes, IdempotentHint: true, OpenWorldHint: &no},
+		InputSchema: json.RawMessage(`{"type":"object","properties":{` +
+			`"operation_id":{"type":"string","description":"The operation ID of the call."}},"required":["operation_id"]}`),
+	}, {
+		Name:  contract.ToolListOperations,
+		Title: "List your latest calls",
+		Description: "Lists your latest tool calls, newest first, with their operation IDs, arguments in short and states. " +
+			"Use it to find a call whose answer was lost, instead of repeating the call.",
+		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: &no},
+		InputSchema: json.RawMessage(`{"type":"object","properties":{` +
+			`"tool":{"type":"string","description":"Only calls of this tool."},` +
+			`"status":{"type":"string","enum":["running","completed","failed","canceled","terminated","timed_out"],"description":"Only calls in this state."},` +
+			`"limit":{"type":"integer","minimum":1,"maximum":100,"description":"The most calls to list. Defaults to 20."}}}`),
+	}} {
+		s.mcp.AddTool(t, unreachable)
+	}
+}
+
+// pollTool returns the poll tool that the request calls, if it does.
+func (s *Server) pollTool(req *mcp.CallToolRequest) (pollTool, bool) {
+	if s.options.HidePollTools {
+		return nil, false
+	}
+	switch req.Params.Name {
+	case contract.ToolGetOperationResult:
+		return s.getOperationResult, true
+	case contract.ToolCancelOperation:
+		return s.cancelOperation, true
+	case contract.ToolListOperations:
+		if mayList(s.caller(req.Extra)) {
+			return s.listOperations, true
+		}
+	}
+	return nil, false
+}
+
+// mayList reports whether the caller can list calls: its own, so one that
+// nobody can tell from another has none.
+func mayList(c operation.Caller) bool { return c.Transport == operation.Stdio || c.Name != "" }
+
+func (s *Server) getOperationResult(ctx context.Context, req *mcp.CallToolRequest) (mcp.Result, error) {
+	var args struct {
+		OperationID string   `json:"operation_id"`
+		WaitSeconds *float64 `json:"wait_seconds"`
+	}
+	d, answer := s.ownOperation(ctx, req, &args, &args.OperationID)
+	if answer != nil {
+		return answer()
+	}
+	wait := defaultPollWait
+	if args.WaitSeconds != nil {
+		if *args.WaitSeconds < 0 {
+			return refuse(req, "wait_seconds: %g is negative.", *args.WaitSeconds)
+		}
+		wait = time.Duration(min(*args.WaitSeconds, s.options.WaitBudget.Seconds()) * float64(time.Second))
+	}
+	openStream(ctx)
+	defer s.progress(ctx, req, d.ID, time.Now())()
+	result, err := s.await(ctx, d.ID, d.Tool, min(wait, s.options.WaitBudget))
+	switch {
+	case err == nil:
+		return toolResult(result, isModern(req.ProtocolVersion()))
+	case errors.Is(err, operation.ErrRunning):
+		return toolResult(s.running(d.ID), isModern(req.ProtocolVersion()))
+	case ctx.Err() != nil:
+		return nil, err // only this look was cancelled, not the call
+	}
+	return s.failed(req, d.ID, err)
+}
+
+func (s *Server) cancelOperation(ctx context.Context, req *mcp.CallToolRequest) (mcp.Result, error) {
+	var args struct {
+		OperationID string `json:"operation_id"`
+	}
+	d, answer := s.ownOperation(ctx, req, &args, &args.OperationID)
+	if answer != nil {
+		return answer()
+	}
+	if d.Status != operation.Running {
+		return answerJSON(req, fmt.Sprintf("The call has ended already: %s. Nothing was cancelled.", d.Status), d.ID, string(d.Status))
+	}
+	if err := s.ops.Cancel(ctx, d.ID, "cancel_operation by the MCP client"); err != nil {
+		return s.failed(req, d.ID, err)
+	}
+	return answerJSON(req, fmt.Sprintf("The cancellation of %s is recorded. Call %s to see how it ended.",
+		d.ID, contract.ToolGetOperationResult), d.ID, "cancel_requested")
+}
+
+// ownOperation decodes the arguments and describes the operation that they name,
+// if it is the caller's own. Otherwise answer says why not.
+func (s *Server) ownOperation(ctx context.Context, req *mcp.CallToolRequest, args any, id *string) (d operation.Description, answer func() (mcp.Result, error)) {
+	refused := func(format string, a ...any) (operation.Description, func() (mcp.Result, error)) {
+		return d, func() (mcp.Result, error) { return refuse(req, format, a...) }
+	}
+	if err := decodeArguments(req, args); err != nil {
+		return refused("%v", err)
+	}
+	switch {
+	case *id == "":
+		return refused("operation_id: missing.")
+	case !s.caller(req.Extra).Owns(*id):
+		return refused("%q is not the ID of a call of this caller.", *id)
+	}
+	d, err := s.ops.Describe(ctx, *id)
+	if err != nil {
+		return d, func() (mcp.Result, error) { return s.failed(req, *id, err) }
+	}
+	return d, nil
+}
+
+func (s *Server) listOperations(ctx context.Context, req *mcp.CallToolRequest) (mcp.Result, error) {
+	var args struct {
+		Tool   string           `json:"tool"`
+		Status operation.Status `json:"status"`
+		Limit  *int             `json:"limit"`
+	}
+	if err := decodeArguments(req, &args); err != nil {
+		return refuse(req, "%v", err)
+	}
+	filter := operation.Filter{Status: args.Status}
+	if args.Status != "" && !slices.Contains(operation.Statuses(), args.Status) {
+		return refuse(req, "status: %q is none of %v.", args.Status, operation.Statuses())
+	}
+	if args.Limit != nil {
+		if *args.Limit < 1 {
+			return refuse(req, "limit: %d is less than 1.", *args.Limit)
+		}
+		filter.Limit = *args.Limit
+	}
+	if args.Tool != "" {
+		entry, ok := s.catalog.Lookup(ctx, args.Tool)
+		if !ok {
+			return refuse(req, "tool: there is no tool %q.", args.Tool)
+		}
+		filter.Service, filter.Tool = entry.Service.Name, entry.Tool.Name
+	}
+	calls, err := s.ops.List(ctx, s.caller(req.Extra), filter)
+	if err != nil {
+		return s.failed(req, "", err)
+	}
+	snapshot := s.catalog.Snapshot()
+	rows := make([]json.RawMessage, len(calls))
+	for i, d := range calls {
+		name := d.Tool.Name
+		if e, ok := snapshot.Owner(d.Service, name); ok {
+			name = e.Name
+		}
+		var row contract.Object
+		row.Set("operation_id", contract.Quote(d.ID))
+		row.Set("tool", contract.Quote(name))
+		row.Set("service", contract.Quote(d.Service))
+		row.Set("arguments", contract.Quote(d.Arguments))
+		row.Set("status", contract.Quote(string(d.Status)))
+		row.Set("started", contract.Quote(d.Started.UTC().Format(time.RFC3339Nano)))
+		if !d.Closed.IsZero() {
+			row.Set("closed", contract.Quote(d.Closed.UTC().Format(time.RFC3339Nano)))
+		}
+		rows[i] = row.JSON()
+	}
+	var o contract.Object
+	o.Set("operations", contract.Array(rows...))
+	return answerValue(req, o.JSON())
+}
+
+func decodeArguments(req *mcp.CallToolRequest, v any) error {
+	raw, err := contract.CheckArguments(req.Params.Arguments)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(raw, v); err != nil {
+		var typ *json.UnmarshalTypeError
+		if errors.As(err, &typ) {
+			return fmt.Errorf("%s: %s, want %s", typ.Field, typ.Value, typ.Type)
+		}
+		return fmt.Errorf("arguments: %w", err)
+	}
+	return nil
+}
+
+// refuse answers bad arguments of a poll tool, in words for the model.
+func refuse(req *mcp.CallToolRequest, format string, args ...any) (mcp.Result, error) {
+	f := &contract.Failure{Code: contract.CodeInvalid, Message: fmt.Sprintf(format, args...)}
+	return toolResult(f.Result(), isModern(req.ProtocolVersion()))
+}
+
+func answerJSON(req *mcp.CallToolRequest, text, id, status string) (mcp.Result, error) {
+	o, err := contract.ParseObject(contract.TextResult(text, false).JSON())
+	if err != nil {
+		return nil, err
+	}
+	var state contract.Object
+	state.Set("status", contract.Quote(status))
+	state.Set("operation_id", contract.Quote(id))
+	o.Set("structuredContent", state.JSON())
+	return newResult(o, isModern(req.ProtocolVersion())), nil
+}
+
+func answerValue(req *mcp.CallToolRequest, value json.RawMessage) (mcp.Result, error) {
+	r, err := contract.ValueResult(value, false)
+	if err != nil {
+		return nil, internal(resultmap.FromError(err))
+	}
+	return toolResult(r, isModern(req.ProtocolVersion()))
+}

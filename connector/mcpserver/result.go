@@ -1,0 +1,104 @@
+package mcpserver
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// firstModern is the first revision without sessions. It has resultType on
+// every result, and structured content of any type.
+const firstModern = "2026-07-28"
+
+func isModern(version string) bool { return version >= firstModern }
+
+// rawResult is a result as bytes. The SDK's own types would decode numbers to
+// float64 and drop what they do not know.
+type rawResult struct {
+	mcp.ResultBase // what the SDK adds to `_meta`
+	object         contract.Object
+}
+
+// newResult returns a result with the members of o. The SDK sets resultType only
+// on its own types.
+func newResult(o contract.Object, modern bool) *rawResult {
+	if modern && !o.Has("resultType") {
+		o.Set("resultType", contract.Quote("complete"))
+	}
+	return &rawResult{object: o}
+}
+
+// toolResult returns a tool's result as the revision has it.
+func toolResult(r contract.Result, modern bool) (mcp.Result, error) {
+	o, err := contract.ParseObject(r.JSON())
+	if err != nil {
+		return nil, err
+	}
+	if !o.Has("content") && !r.NeedsInput() {
+		o.Set("content", json.RawMessage("[]"))
+	}
+	if structured := o.Get("structuredContent"); !modern && structured != nil && contract.TypeName(structured) != "an object" {
+		o.Delete("structuredContent") // before 2026-07-28 it is an object
+	}
+	return newResult(o, modern), nil
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (r *rawResult) MarshalJSON() ([]byte, error) {
+	o := r.object
+	if len(r.Meta) > 0 {
+		var meta contract.Object
+		if raw := o.Get("_meta"); !contract.IsNull(raw) {
+			var err error
+			if meta, err = contract.ParseObject(raw); err != nil {
+				return nil, err
+			}
+		}
+		for key, value := range r.Meta {
+			if meta.Has(key) {
+				continue
+			}
+			raw, err := json.Marshal(value)
+			if err != nil {
+				return nil, err
+			}
+			meta.Set(key, raw)
+		}
+		o.Set("_meta", meta.JSON())
+	}
+	return o.JSON(), nil
+}
+
+// busyCode is the JSON-RPC error code of a call that was refused for load. It
+// is outside the range that JSON-RPC reserves.
+const busyCode = 503
+
+func invalidParams(format string, args ...any) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
+}
+
+func unknownTool(name string, warnings []string) error {
+	message := fmt.Sprintf("Unknown tool: %q.", name)
+	for _, w := range warnings {
+		message += " " + w + "."
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: message}
+}
+
+// absent tells the methods that no service has: the SDK would answer them with
+// empty lists though the capability is not there.
+func absent(method string) bool {
+	switch method {
+	case "prompts/list", "prompts/get", "resources/list", "resources/templates/list", "resources/read",
+		"resources/subscribe", "resources/unsubscribe", "completion/complete", "logging/setLevel":
+		return true
+	}
+	return false
+}
+
+func methodNotFound(method string) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("%q is not supported: no service has it.", method)}
+}

@@ -1,0 +1,291 @@
+package mcpserver
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// MaxFrameBytes is the largest message over stdio, its newline included.
+const MaxFrameBytes = 16 << 20
+
+// ServeStdio serves one client over a pair of pipes, newline-delimited, until
+// the client closes its side or ctx ends. Requests under way then get up to
+// grace to be answered, the last of it as still running; their operations go on
+// in any case. It returns nil after an orderly end.
+func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, grace time.Duration) error {
+	conn := newStdioConn(in, out)
+	session, err := s.mcp.Connect(context.WithoutCancel(ctx), stdioTransport{conn}, nil)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+	case <-conn.inputEnded:
+	}
+	s.Drain(grace)
+	conn.finish(grace, s.drain)
+	err = session.Wait()
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return err
+}
+
+type stdioTransport struct{ conn *stdioConn }
+
+func (t stdioTransport) Connect(context.Context) (mcp.Connection, error) { return t.conn, nil }
+
+// stdioConn differs from the SDK's connection in three ways: a bad line is
+// answered and skipped, not the end of the session; the end of input lets the
+// requests under way be answered first; and each request keeps its raw params.
+type stdioConn struct {
+	lines      chan []byte
+	inputEnded chan struct{} // closed when there is no more input
+	inputErr   error         // why; set before inputEnded is closed
+	closing    chan struct{} // closed: Read returns io.EOF
+	closeOnce  sync.Once
+
+	write sync.Mutex
+	out   io.Writer
+
+	mu       sync.Mutex
+	pending  map[jsonrpc.ID]bool // requests without an answer; false: cancelled, wants none
+	draining bool
+	idle     chan struct{} // closed when draining and nothing is pending
+	greeted  bool          // the client has started to speak MCP
+}
+
+func newStdioConn(in io.Reader, out io.Writer) *stdioConn {
+	c := &stdioConn{
+		lines:      make(chan []byte),
+		inputEnded: make(chan struct{}),
+		closing:    make(chan struct{}),
+		out:        out,
+		pending:    map[jsonrpc.ID]bool{},
+		idle:       make(chan struct{}),
+	}
+	go c.scan(in)
+	return c
+}
+
+// scan reads lines until the input ends. It is a goroutine of its own because a
+// read of a pipe cannot be interrupted.
+func (c *stdioConn) scan(in io.Reader) {
+	defer close(c.inputEnded)
+	r := bufio.NewReaderSize(in, 64<<10)
+	for {
+		line, err := readLine(r)
+		switch {
+		case errors.Is(err, errFrameTooLong):
+			c.reject(jsonrpc.CodeInvalidRequest, fmt.Sprintf("The message is over %d bytes.", MaxFrameBytes))
+		case len(bytes.TrimSpace(line)) > 0:
+			select {
+			case c.lines <- line:
+			case <-c.closing:
+				return
+			}
+		}
+		if err != nil && !errors.Is(err, errFrameTooLong) {
+			c.inputErr = err
+			return
+		}
+	}
+}
+
+var errFrameTooLong = errors.New("mcpserver: the frame is too long")
+
+// readLine reads up to a newline; a line over the limit is skipped whole.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	var line []byte
+	long := false
+	for {
+		part, err := r.ReadSlice('\n')
+		if long = long || len(line)+len(part) > MaxFrameBytes; !long {
+			line = append(line, part...)
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if long && err == nil {
+			return nil, errFrameTooLong
+		}
+		return line, err
+	}
+}
+
+// Read implements [mcp.Connection].
+func (c *stdioConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	for {
+		select {
+		case line := <-c.lines:
+			msg, err := c.decode(line)
+			if err != nil {
+				c.reject(jsonrpc.CodeParseError, err.Error())
+				continue
+			}
+			if c.accept(msg) {
+				return msg, nil
+			}
+		case <-c.closing:
+			return nil, io.EOF
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func (c *stdioConn) decode(line []byte) (jsonrpc.Message, error) {
+	msg, err := jsonrpc.DecodeMessage(line)
+	if err != nil {
+		return nil, fmt.Errorf("The line is no JSON-RPC message: %w", err) //nolint:staticcheck // a sentence for the client
+	}
+	if req, ok := msg.(*jsonrpc.Request); ok && req.IsCall() {
+		req.Extra = &mcp.RequestExtra{Header: http.Header{stdioParams: {string(req.Params)}}}
+	}
+	return msg, nil
+}
+
+// accept notes a request that wants an answer. It reports whether the message
+// goes on to the SDK: no new request does while draining.
+func (c *stdioConn) accept(msg jsonrpc.Message) bool {
+	req, ok := msg.(*jsonrpc.Request)
+	if !ok {
+		return true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if req.Method != "initialize" && req.Method != "ping" {
+		c.greeted = true
+	}
+	if req.Method == "notifications/cancelled" {
+		if id, ok := cancelledID(req.Params); ok && c.pending[id] {
+			c.pending[id] = false
+		}
+	}
+	if !req.IsCall() {
+		return true
+	}
+	if c.draining {
+		return false
+	}
+	c.pending[req.ID] = true
+	return true
+}
+
+func cancelledID(params json.RawMessage) (id jsonrpc.ID, ok bool) {
+	var p struct {
+		RequestID any `json:"requestId"`
+	}
+	if json.Unmarshal(params, &p) != nil {
+		return id, false
+	}
+	id, err := jsonrpc.MakeID(p.RequestID)
+	return id, err == nil
+}
+
+// Write implements [mcp.Connection].
+func (c *stdioConn) Write(_ context.Context, msg jsonrpc.Message) error {
+	if req, ok := msg.(*jsonrpc.Request); ok && strings.HasSuffix(req.Method, "/list_changed") && !c.hasGreeted() {
+		return nil // before its first word a client knows no list that could change
+	}
+	resp, isAnswer := msg.(*jsonrpc.Response)
+	if isAnswer {
+		defer c.answered(resp.ID)
+		if !c.wantsAnswer(resp.ID) {
+			return nil // a cancelled request gets no answer (MCP, cancellation)
+		}
+	}
+	data, err := jsonrpc.EncodeMessage(msg)
+	if err != nil {
+		return err
+	}
+	return c.writeLine(data)
+}
+
+func (c *stdioConn) wantsAnswer(id jsonrpc.ID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	wants, known := c.pending[id]
+	return wants || !known
+}
+
+func (c *stdioConn) hasGreeted() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.greeted
+}
+
+func (c *stdioConn) writeLine(data []byte) error {
+	c.write.Lock()
+	defer c.write.Unlock()
+	_, err := c.out.Write(append(data, '\n'))
+	return err
+}
+
+func (c *stdioConn) answered(id jsonrpc.ID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.pending, id)
+	c.checkIdle()
+}
+
+// checkIdle needs c.mu.
+func (c *stdioConn) checkIdle() {
+	if !c.draining || len(c.pending) > 0 {
+		return
+	}
+	select {
+	case <-c.idle:
+	default:
+		close(c.idle)
+	}
+}
+
+// reject answers a line that is no message; nobody knows its ID.
+func (c *stdioConn) reject(code int64, message string) {
+	var reply contract.Object
+	reply.Set("jsonrpc", contract.Quote("2.0"))
+	reply.Set("id", json.RawMessage("null"))
+	reply.Set("error", (&contract.ProtocolError{Code: code, Message: message}).JSON())
+	_ = c.writeLine(reply.JSON())
+}
+
+// finish takes no new request, lets the pending ones be answered within grace,
+// and then ends the session. It calls late if some are left: they were not
+// cancelled by the client.
+func (c *stdioConn) finish(grace time.Duration, late func()) {
+	c.mu.Lock()
+	c.draining = true
+	c.checkIdle()
+	c.mu.Unlock()
+	last := time.NewTimer(grace)
+	defer last.Stop()
+	select {
+	case <-c.idle:
+	case <-last.C:
+		late()
+	}
+	_ = c.Close()
+}
+
+// Close implements [mcp.Connection].
+func (c *stdioConn) Close() error {
+	c.closeOnce.Do(func() { close(c.closing) })
+	return nil
+}
+
+// SessionID implements [mcp.Connection]: stdio has none.
+func (c *stdioConn) SessionID() string { return "" }

@@ -1,0 +1,187 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/durable-mcp/durable-mcp/connector/operation"
+	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
+	"github.com/durable-mcp/durable-mcp/tool-sdk/resultmap"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// tasksExtension is the identifier of the tasks extension (SEP-2663). A task is
+// the operation, the task ID its ID.
+const tasksExtension = "io.modelcontextprotocol/tasks"
+
+// taskPollInterval is how often a client should ask for a task.
+const taskPollInterval = time.Second
+
+// Task states of the extension.
+const (
+	taskWorking   = "working"
+	taskCompleted = "completed"
+	taskFailed    = "failed" // for JSON-RPC errors only
+	taskCancelled = "cancelled"
+)
+
+type taskParams struct {
+	mcp.ParamsBase
+	TaskID string `json:"taskId"`
+}
+
+func (s *Server) addTaskMethods() error {
+	if s.options.DisableTasks {
+		return nil
+	}
+	return errors.Join(
+		mcp.AddReceivingCustomMethod(s.mcp, "tasks/get", s.getTask),
+		mcp.AddReceivingCustomMethod(s.mcp, "tasks/update", s.updateTask),
+		mcp.AddReceivingCustomMethod(s.mcp, "tasks/cancel", s.cancelTask),
+	)
+}
+
+// wantsTask reports whether the client declared the tasks extension.
+func (s *Server) wantsTask(req *mcp.CallToolRequest) bool {
+	return !s.options.DisableTasks && isModern(req.ProtocolVersion()) && declaresTasks(req.ClientCapabilities())
+}
+
+func declaresTasks(c *mcp.ClientCapabilities) bool {
+	if c == nil {
+		return false
+	}
+	_, ok := c.Extensions[tasksExtension]
+	return ok
+}
+
+// checkTaskRequest refuses clients that did not declare the extension, and IDs
+// that are not of the caller's own calls.
+func (s *Server) checkTaskRequest(req *mcp.ServerRequest[*taskParams]) error {
+	if !declaresTasks(req.ClientCapabilities()) {
+		return &jsonrpc.Error{
+			Code:    mcp.CodeMissingRequiredClientCapabilities,
+			Message: "The client did not declare the tasks extension.",
+			Data:    json.RawMessage(`{"requiredCapabilities":{"extensions":{"` + tasksExtension + `":{}}}}`),
+		}
+	}
+	if req.Params == nil || req.Params.TaskID == "" {
+		return invalidParams("taskId: missing")
+	}
+	if !s.caller(req.Extra).Owns(req.Params.TaskID) {
+		return unknownTask(req.Params.TaskID)
+	}
+	return nil
+}
+
+func unknownTask(id string) error {
+	return invalidParams("There is no task %q of this caller: the ID is wrong, or its result has expired.", id)
+}
+
+// newTask is the answer to a call that goes on as a task.
+func (s *Server) newTask(ctx context.Context, id string) (mcp.Result, error) {
+	d, err := s.ops.Describe(context.WithoutCancel(ctx), id)
+	if err != nil {
+		return nil, internal(err)
+	}
+	o := s.task(ctx, d, taskWorking)
+	o.Set("resultType", contract.Quote("task"))
+	return newResult(o, true), nil
+}
+
+// task is the task object of an operation.
+func (s *Server) task(ctx context.Context, d operation.Description, status string) contract.Object {
+	updated := d.Started
+	if !d.Closed.IsZero() {
+		updated = d.Closed
+	}
+	var o contract.Object
+	o.Set("taskId", contract.Quote(d.ID))
+	o.Set("status", contract.Quote(status))
+	if d.CancelRequested && status == taskWorking {
+		o.Set("statusMessage", contract.Quote("The cancellation was requested."))
+	}
+	o.Set("createdAt", contract.Quote(d.Started.UTC().Format(time.RFC3339Nano)))
+	o.Set("lastUpdatedAt", contract.Quote(updated.UTC().Format(time.RFC3339Nano)))
+	o.Set("ttlMs", fmt.Appendf(nil, "%d", s.taskRetention(ctx).Milliseconds()))
+	o.Set("pollIntervalMs", fmt.Appendf(nil, "%d", taskPollInterval.Milliseconds()))
+	return o
+}
+
+func (s *Server) getTask(ctx context.Context, _ *mcp.ServerSession, p *taskParams) (*rawResult, error) {
+	d, err := s.describeTask(ctx, p.TaskID)
+	if err != nil {
+		return nil, err
+	}
+	if d.Status == operation.Running {
+		return newResult(s.task(ctx, d, taskWorking), true), nil
+	}
+	result, err := s.ops.Result(ctx, d.ID, d.Tool, s.options.WaitBudget)
+	if errors.Is(err, operation.ErrRunning) {
+		return newResult(s.task(ctx, d, taskWorking), true), nil
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	f := resultmap.FromError(err)
+	switch {
+	case f == nil:
+	case f.Code == contract.CodeCanceled:
+		return newResult(s.task(ctx, d, taskCancelled), true), nil
+	case f.Protocol() != nil:
+		o := s.task(ctx, d, taskFailed)
+		o.Set("statusMessage", contract.Quote(f.Message))
+		o.Set("error", f.Protocol().JSON())
+		return newResult(o, true), nil
+	default:
+		result = errorResult(f, d.ID)
+	}
+	o := s.task(ctx, d, taskCompleted)
+	inline, err := contract.ParseObject(result.JSON())
+	if err != nil {
+		return nil, internal(err)
+	}
+	if !inline.Has("resultType") {
+		inline.Set("resultType", contract.Quote("complete"))
+	}
+	o.Set("result", inline.JSON())
+	return newResult(o, true), nil
+}
+
+// updateTask answers input requests. Nothing asks for input here, so there is
+// nothing to update.
+func (s *Server) updateTask(ctx context.Context, _ *mcp.ServerSession, p *taskParams) (*rawResult, error) {
+	if _, err := s.describeTask(ctx, p.TaskID); err != nil {
+		return nil, err
+	}
+	return nil, invalidParams("The task %q asks for no input, so there is nothing to update.", p.TaskID)
+}
+
+func (s *Server) cancelTask(ctx context.Context, _ *mcp.ServerSession, p *taskParams) (*rawResult, error) {
+	if err := s.ops.Cancel(ctx, p.TaskID, "tasks/cancel by the MCP client"); err != nil {
+		return nil, taskError(p.TaskID, err)
+	}
+	return newResult(contract.Object{}, true), nil
+}
+
+func (s *Server) describeTask(ctx context.Context, id string) (operation.Description, error) {
+	d, err := s.ops.Describe(ctx, id)
+	if err != nil {
+		return d, taskError(id, err)
+	}
+	return d, nil
+}
+
+func taskError(id string, err error) error {
+	if f := resultmap.FromError(err); f.Code == contract.CodeInvalid {
+		return unknownTask(id)
+	}
+	return internal(err)
+}
+
+func internal(err error) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: resultmap.FromError(err).Message}
+}
