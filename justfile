@@ -14,15 +14,15 @@ race := '$(scripts/race.sh)'
 default:
     @{{ just_executable() }} --justfile '{{ justfile() }}' --list
 
-# The whole story in a minute: short calls, a long one, a killed connector, the result read after.
+# The story in a minute: short calls, a long one, a killed connector, its result read after.
 [group('1 try it')]
 demo *args:
-    @scripts/temporal.sh go run ./examples/cmd/demo "$@"
+    @exec scripts/temporal.sh go run ./examples/cmd/demo "$@"
 
 # A Temporal dev server set up for Durable MCP, with its UI, until Ctrl-C.
 [group('1 try it')]
 temporal *args:
-    @scripts/temporal.sh sh -c 'exec "$TEMPORAL_CLI" server start-dev \
+    @exec scripts/temporal.sh sh -c 'exec "$TEMPORAL_CLI" server start-dev \
         --dynamic-config-value nexusoperation.enableStandalone=true \
         --dynamic-config-value activity.enableCallbacks=true "$@"' temporal "$@"
 
@@ -39,9 +39,9 @@ build:
 # Format the code.
 [group('2 build')]
 fmt:
-    gofmt -w $(git ls-files '*.go')
+    gofmt -l -w $(go list -m -f '{{{{.Dir}}')
 
-# Tidy every go.mod and go.sum (--check: only say what would change).
+# Tidy every go.mod and go.sum; with --check only say what would change.
 [group('2 build')]
 tidy *args:
     @scripts/tidy.sh "$@"
@@ -53,30 +53,31 @@ golden:
 
 # All that CI checks.
 [group('3 check')]
-check: lint test e2e
+check: lint (tidy "--check") test e2e
 
-# All tests but those in containers, with the race detector. Arguments are flags of go test.
+# Tests build commands and read files of other modules, which Go's test cache does not see: -count=1.
+# All tests but those in containers; arguments are flags of go test.
 [group('3 check')]
 test *flags:
-    @scripts/temporal.sh go test {{ race }} -timeout 20m "$@" {{ packages }}
+    @exec scripts/temporal.sh go test {{ race }} -count=1 -timeout 20m "$@" {{ packages }}
 
-# The tests in containers; they need Docker. Arguments are flags of go test.
+# The tests in containers, which need Docker; arguments are flags of go test.
 [group('3 check')]
 e2e *flags:
     @scripts/docker.sh
-    @scripts/temporal.sh go test -count=1 -timeout 20m "$@" ./e2e/containers/...
+    @exec scripts/temporal.sh go test -count=1 -timeout 20m "$@" ./e2e/containers/...
 
 # gofmt, go vet and golangci-lint.
 [group('3 check')]
 lint:
     @scripts/lint.sh
 
-# Fuzz every target for some time each, such as: just fuzz 1m
+# Fuzz every target for so long.
 [group('3 check')]
 fuzz time='10s':
     @scripts/fuzz.sh "$1"
 
-# Benchmarks, each beside its baseline. Arguments are flags of go test.
+# Benchmarks, each beside its baseline; arguments are flags of go test.
 [group('3 check')]
 bench *flags:
-    @scripts/temporal.sh go test -run '^$' -bench . -timeout 60m "$@" ./e2e/bench
+    @exec scripts/temporal.sh go test -run '^$' -bench . -timeout 60m "$@" ./e2e/bench

@@ -3,8 +3,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-packages=$(git ls-files --cached --others --exclude-standard '*_test.go' |
-	xargs grep -l 'flag\.Bool("update"' | xargs -n 1 dirname | sort -u | sed 's|^|./|')
+packages=$(grep -rl --include='*_test.go' 'flag\.Bool("update"' . | sed 's|/[^/]*$||' | sort -u)
 if [ -z "$packages" ]; then
 	echo "golden.sh: no package has golden files" >&2
 	exit 1

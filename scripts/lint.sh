@@ -10,6 +10,7 @@ cd "$root"
 # shellcheck source=scripts/tools.sh
 . "$root/scripts/tools.sh"
 
+# shellcheck disable=SC2317 # install_tool calls it
 build_linter() {
 	GOBIN=$1 GOFLAGS='' go install "github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v$version"
 }
@@ -25,14 +26,16 @@ if [ -z "$linter" ]; then
 fi
 
 status=0
-unformatted=$(git ls-files --cached --others --exclude-standard '*.go' | xargs gofmt -l)
+modules=$(go list -m -f '{{.Dir}}')
+# shellcheck disable=SC2086 # one word per module
+unformatted=$(gofmt -l $modules) || status=1
 if [ -n "$unformatted" ]; then
 	say "not formatted (./justw fmt):"
 	printf '%s\n' "$unformatted" >&2
 	status=1
 fi
 go vet work || status=1
-for module in $(go list -m -f '{{.Dir}}'); do
+for module in $modules; do
 	say "golangci-lint in ${module##*/}"
 	(cd "$module" && "$linter" run --config "$root/.golangci.yml" ./...) || status=1
 done

@@ -40,8 +40,9 @@ edit() {
 keep() {
 	if [ -z "$check" ]; then
 		cp "$1" "$2"
-	elif ! diff -u "$2" "$1"; then
-		changed=yes
+	else
+		[ -f "$2" ] || set -- "$1" /dev/null
+		diff -u "$2" "$1" || changed=yes
 	fi
 }
 
@@ -54,10 +55,7 @@ while read -r _ module; do
 	(cd "$module" && GOWORK=off go mod tidy -modfile="$work/tidy.mod") </dev/null
 	edit "$work/tidy.mod" dropreplace
 	keep "$work/tidy.mod" "$module/go.mod"
-	if [ -s "$work/tidy.sum" ] || [ -f "$module/go.sum" ]; then
-		touch "$module/go.sum"
-		keep "$work/tidy.sum" "$module/go.sum"
-	fi
+	if [ -s "$work/tidy.sum" ] || [ -f "$module/go.sum" ]; then keep "$work/tidy.sum" "$module/go.sum"; fi
 done <"$work/modules"
 
 if [ -n "$changed" ]; then
