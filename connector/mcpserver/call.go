@@ -85,7 +85,7 @@ func (s *Server) run(ctx context.Context, req *mcp.CallToolRequest, call operati
 	case errors.Is(err, operation.ErrRunning) && task:
 		return s.newTask(ctx, id)
 	case errors.Is(err, operation.ErrRunning):
-		return toolResult(s.running(id), isModern(req.ProtocolVersion()))
+		return toolResult(s.Running(id), isModern(req.ProtocolVersion()))
 	case ctx.Err() != nil:
 		s.clientGone(ctx, id)
 		return nil, err
@@ -138,8 +138,8 @@ func errorResult(f *contract.Failure, id string) contract.Result {
 	return r
 }
 
-// running is the result of a call that goes on.
-func (s *Server) running(id string) contract.Result {
+// Running is the result of a call that goes on.
+func (s *Server) Running(id string) contract.Result {
 	text := fmt.Sprintf("The call is still running; it is durable and goes on. Its operation ID is %s. ", id)
 	if s.options.HidePollTools {
 		text += "Keep the ID: the result can be read by it."
@@ -154,6 +154,16 @@ func (s *Server) running(id string) contract.Result {
 	o.Set("structuredContent", state.JSON())
 	r, _ := contract.DecodeResult(o.JSON())
 	return r.WithMeta(contract.MetaOperationID, contract.Quote(id))
+}
+
+// IsRunning reports whether a result is that of a call that goes on.
+func IsRunning(r contract.Result) bool {
+	var state struct {
+		Status string `json:"status"`
+		ID     string `json:"operation_id"`
+	}
+	return r.Meta(contract.MetaOperationID) != nil && json.Unmarshal(r.Structured(), &state) == nil &&
+		state.Status == "running" && state.ID != ""
 }
 
 // progress tells the client the operation's ID at once and then the elapsed

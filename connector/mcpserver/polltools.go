@@ -75,6 +75,26 @@ func (s *Server) pollTool(req *mcp.CallToolRequest) (pollTool, bool) {
 	return nil, false
 }
 
+// PollTool calls a poll tool for the stdio caller, without an MCP client. ok is
+// false where name is none.
+func (s *Server) PollTool(ctx context.Context, name string, arguments json.RawMessage) (result contract.Result, ok bool, err error) {
+	req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: name, Arguments: arguments}}
+	tool, ok := s.pollTool(req)
+	if !ok {
+		return contract.Result{}, false, nil
+	}
+	res, err := tool(ctx, req)
+	if err != nil {
+		return contract.Result{}, true, err
+	}
+	raw, err := json.Marshal(res)
+	if err != nil {
+		return contract.Result{}, true, err
+	}
+	result, err = contract.DecodeResult(raw)
+	return result, true, err
+}
+
 // mayList reports whether the caller can list calls: its own, so one that
 // nobody can tell from another has none.
 func mayList(c operation.Caller) bool { return c.Transport == operation.Stdio || c.Name != "" }
@@ -102,7 +122,7 @@ func (s *Server) getOperationResult(ctx context.Context, req *mcp.CallToolReques
 	case err == nil:
 		return toolResult(result, isModern(req.ProtocolVersion()))
 	case errors.Is(err, operation.ErrRunning):
-		return toolResult(s.running(d.ID), isModern(req.ProtocolVersion()))
+		return toolResult(s.Running(d.ID), isModern(req.ProtocolVersion()))
 	case ctx.Err() != nil:
 		return nil, err // only this look was cancelled, not the call
 	}

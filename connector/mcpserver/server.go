@@ -97,6 +97,13 @@ func (s *Server) Catalog() *catalog.Catalog { return s.catalog }
 // Operations returns the client that runs the calls.
 func (s *Server) Operations() *operation.Client { return s.ops }
 
+// ServedTool returns the tool object that tools/list gives to clients of
+// 2026-07-28 and later.
+func (s *Server) ServedTool(name string) (json.RawMessage, bool) {
+	t, ok := s.served.get(name)
+	return t.modern, ok
+}
+
 // Run keeps the catalog fresh until ctx ends. Calls can be served before it
 // runs and after it has ended, from what is known then.
 func (s *Server) Run(ctx context.Context) { s.catalog.Run(ctx) }

@@ -7,16 +7,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
 	"github.com/durable-mcp/durable-mcp/tool-sdk/resultmap"
+	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	nexuspb "go.temporal.io/api/nexus/v1"
 	"go.temporal.io/api/operatorservice/v1"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/types/known/durationpb"
 )
 
 // ErrNoAnswer is in the chain of the error of [Client.ListTools] where Temporal
@@ -95,4 +98,32 @@ func (c *Client) LastPoll(ctx context.Context, target Endpoint) (time.Time, erro
 		}
 	}
 	return last, nil
+}
+
+// ActivityCallbacks reports whether a namespace has activity.enableCallbacks
+// switched on, which activity-backed tools need. No capability says so, so a
+// request is made that the server refuses in either case, for one reason or
+// for another.
+func (c *Client) ActivityCallbacks(ctx context.Context, namespace string) (bool, error) {
+	_, err := c.temporal.WorkflowService().StartActivityExecution(ctx, &workflowservice.StartActivityExecutionRequest{
+		Namespace:           namespace,
+		RequestId:           "probe",
+		ActivityId:          "probe",
+		ActivityType:        &commonpb.ActivityType{Name: "probe"},
+		TaskQueue:           &taskqueuepb.TaskQueue{Name: "probe"},
+		StartToCloseTimeout: durationpb.New(time.Second),
+		CompletionCallbacks: []*commonpb.Callback{{Variant: &commonpb.Callback_Nexus_{
+			Nexus: &commonpb.Callback_Nexus{Url: "refused://probe"},
+		}}},
+	})
+	// Both are InvalidArgument, so only the text tells them apart.
+	switch {
+	case err == nil:
+		return false, errors.New("operation: the server took a request that it should refuse")
+	case strings.Contains(err.Error(), "callbacks are not enabled"):
+		return false, nil
+	case strings.Contains(err.Error(), "url"):
+		return true, nil
+	}
+	return false, err
 }

@@ -1,0 +1,204 @@
+// Package cli is the command line of durable-mcp-connector.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/urfave/cli/v2"
+)
+
+// Exit codes.
+const (
+	exitDone    = 0
+	exitFailed  = 1 // the work failed
+	exitUsage   = 2 // usage or configuration
+	exitRunning = 3 // the call goes on
+)
+
+// usageError is an error of the person or file that started the program.
+type usageError struct{ error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// exitError ends the program with a code; what there is to say was said.
+type exitError int
+
+func (e exitError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// env is what a command has of the process.
+type env struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// Main runs the program and returns its exit code.
+func Main(args []string, in io.Reader, out, errOut io.Writer) int {
+	e := env{in, out, errOut}
+	ctx, stop := signalContext()
+	defer stop()
+	err := e.app().RunContext(ctx, hoistFlags(args))
+	var usage usageError
+	var exit exitError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &exit):
+		return int(exit)
+	case errors.As(err, &usage):
+		fmt.Fprintf(errOut, "durable-mcp-connector: %v\n", err)
+		return exitUsage
+	}
+	fmt.Fprintf(errOut, "durable-mcp-connector: %v\n", err)
+	return exitFailed
+}
+
+// signalContext ends at the first SIGINT or SIGTERM; the second ends the
+// program at once.
+func signalContext() (context.Context, func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		cancel()
+		<-signals
+		os.Exit(exitFailed)
+	}()
+	return ctx, func() { signal.Stop(signals); cancel() }
+}
+
+func (e env) app() *cli.App {
+	serve := append(commonFlags(), serveFlags()...)
+	return &cli.App{
+		Name:  "durable-mcp-connector",
+		Usage: "serve Temporal Nexus services as an MCP server, each tool call a durable operation",
+		UsageText: "durable-mcp-connector [serve] --service NAME[=ENDPOINT][,prefix=P] …\n" +
+			"durable-mcp-connector tools --service …\n" +
+			"durable-mcp-connector call --service … TOOL [ARGS]\n" +
+			"durable-mcp-connector doctor --service …",
+		Version:         version(),
+		HideHelpCommand: true,
+		Reader:          e.in,
+		Writer:          e.out,
+		ErrWriter:       e.err,
+		ExitErrHandler:  func(*cli.Context, error) {}, // Main says it and picks the code
+		OnUsageError:    onUsageError,
+		Flags:           serve,
+		Action: func(c *cli.Context) error {
+			if c.Args().Present() {
+				return usagef("there is no command %q; see --help", c.Args().First())
+			}
+			return e.serve(c)
+		},
+		Commands: []*cli.Command{{
+			Name:         "serve",
+			Usage:        "serve MCP over stdio or Streamable HTTP (the default command)",
+			Flags:        serve,
+			OnUsageError: onUsageError,
+			Action:       noArgs(e.serve),
+		}, {
+			Name:         "tools",
+			Usage:        "list the tools as they would be served, by service",
+			Flags:        append(commonFlags(), jsonFlag("print JSON")),
+			OnUsageError: onUsageError,
+			Action:       noArgs(e.tools),
+		}, {
+			Name:      "call",
+			Usage:     "call a tool, wait for its result and print it",
+			ArgsUsage: "TOOL [ARGS]",
+			Description: "ARGS is a JSON object, @FILE for a file that holds one, or - for standard input.\n" +
+				"The operation ID goes to standard error at once; the result alone to standard output.\n" +
+				"Exit codes: 0 done, 1 the tool reported an error, 2 usage, 3 still running.",
+			Flags:        append(commonFlags(), callFlags()...),
+			OnUsageError: onUsageError,
+			Action:       e.call,
+		}, {
+			Name:         "doctor",
+			Usage:        "check everything from the address to the manifests, each with a remedy",
+			Flags:        append(commonFlags(), jsonFlag("print JSON")),
+			OnUsageError: onUsageError,
+			Action:       noArgs(e.doctor),
+		}},
+	}
+}
+
+func onUsageError(c *cli.Context, err error, _ bool) error {
+	return usagef("%w; see %s --help", err, strings.TrimSpace(c.App.Name+" "+strings.TrimPrefix(c.Command.Name, c.App.Name)))
+}
+
+func noArgs(run func(*cli.Context) error) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		if c.Args().Present() {
+			return usagef("%s takes no arguments, but there is %q", c.Command.Name, c.Args().First())
+		}
+		return run(c)
+	}
+}
+
+// hoistFlags moves the flags of the call command in front of its arguments,
+// where the flag parser looks for them: people write them behind.
+func hoistFlags(args []string) []string {
+	at := -1
+	for i, a := range args {
+		if a == "call" {
+			at = i
+			break
+		}
+	}
+	if at < 0 {
+		return args
+	}
+	boolean := map[string]bool{"json": true, "help": true, "h": true}
+	var flags, rest []string
+	for i := at + 1; i < len(args); i++ {
+		a := args[i]
+		if a == "--" {
+			rest = append(rest, args[i+1:]...)
+			break
+		}
+		if len(a) < 2 || a[0] != '-' {
+			rest = append(rest, a)
+			continue
+		}
+		flags = append(flags, a)
+		name := strings.TrimLeft(a, "-")
+		if !strings.Contains(name, "=") && !boolean[name] && i+1 < len(args) {
+			i++
+			flags = append(flags, args[i])
+		}
+	}
+	hoisted := append(append([]string{}, args[:at+1]...), flags...)
+	return append(append(hoisted, "--"), rest...)
+}
+
+// version is the module's version under go install, the commit of a build from
+// a checkout.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	settings := map[string]string{}
+	for _, s := range info.Settings {
+		settings[s.Key] = s.Value
+	}
+	v := "devel"
+	if revision := settings["vcs.revision"]; len(revision) >= 12 {
+		v += "+" + revision[:12]
+		if settings["vcs.modified"] == "true" {
+			v += ".dirty"
+		}
+	}
+	return v
+}

@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/durable-mcp/durable-mcp/connector/mcpserver"
+	"github.com/durable-mcp/durable-mcp/connector/operation"
+	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
+	"github.com/durable-mcp/durable-mcp/tool-sdk/resultmap"
+	"github.com/urfave/cli/v2"
+)
+
+func (e env) call(c *cli.Context) error {
+	if n := c.NArg(); n < 1 || n > 2 {
+		return usagef("call takes TOOL [ARGS], but there are %d arguments", n)
+	}
+	args, err := e.readArguments(c.Args().Get(1))
+	if err != nil {
+		return usageError{err}
+	}
+	s, err := e.settings(c)
+	if err != nil {
+		return err
+	}
+	if c.Duration(flagWait) < 0 {
+		return usagef("--%s: %v, want zero or more", flagWait, c.Duration(flagWait))
+	}
+	// A signal ends the wait, not what has to be done after it.
+	ctx := context.WithoutCancel(c.Context)
+	server, done, err := s.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	name := c.Args().First()
+	if result, ok, err := server.PollTool(c.Context, name, args); ok {
+		return e.printResult(c, result, err)
+	}
+	entry, ok := server.Catalog().Lookup(c.Context, name)
+	if !ok {
+		message := fmt.Sprintf("there is no tool %q", name)
+		for _, w := range server.Catalog().Snapshot().Warnings() {
+			message += "\n  " + w
+		}
+		return errors.New(message)
+	}
+	caller := operation.Caller{Transport: operation.Stdio, Name: s.server.Caller}
+	id, err := server.Operations().Start(c.Context, operation.Call{
+		Endpoint: entry.Service.Endpoint, Service: entry.Service.Name, Tool: entry.Tool,
+		Params: contract.CallParams{Arguments: args}, Caller: caller,
+	})
+	if id != "" {
+		fmt.Fprintf(e.err, "operation %s\n", id)
+	}
+	if err != nil {
+		return e.printResult(c, contract.Result{}, err)
+	}
+	stopProgress := e.showProgress(name)
+	result, err := server.Operations().Result(c.Context, id, entry.Tool, c.Duration(flagWait))
+	stopProgress()
+	switch {
+	case c.Context.Err() != nil && err != nil:
+		return e.interrupted(ctx, server, id)
+	case errors.Is(err, operation.ErrRunning):
+		if c.Bool(flagJSON) {
+			fmt.Fprintln(e.out, string(server.Running(id).JSON()))
+		}
+		e.howToRead(id)
+		return exitError(exitRunning)
+	}
+	return e.printResult(c, result, err)
+}
+
+// readArguments returns the JSON object that ARGS stands for.
+func (e env) readArguments(arg string) (json.RawMessage, error) {
+	data := []byte(arg)
+	var err error
+	switch {
+	case arg == "-":
+		data, err = io.ReadAll(e.in)
+	case strings.HasPrefix(arg, "@"):
+		data, err = os.ReadFile(arg[1:])
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ARGS: %w", err)
+	}
+	args, err := contract.CheckArguments([]byte(strings.TrimSpace(string(data))))
+	if err != nil {
+		return nil, fmt.Errorf("ARGS: %w", err)
+	}
+	return args, nil
+}
+
+// printResult prints how the call ended and picks the exit code.
+func (e env) printResult(c *cli.Context, result contract.Result, err error) error {
+	if err != nil {
+		f := resultmap.FromError(err)
+		if f.Protocol() != nil || f.Code == contract.CodeInvalid {
+			return f
+		}
+		result = f.Result()
+	}
+	text, hasText := result.Text()
+	switch {
+	case c.Bool(flagJSON):
+		fmt.Fprintln(e.out, string(result.JSON()))
+	case hasText:
+		fmt.Fprintln(e.out, text)
+	case result.Structured() != nil:
+		fmt.Fprintln(e.out, string(result.Structured()))
+	default:
+		for _, block := range result.Content() {
+			fmt.Fprintln(e.out, string(block))
+		}
+	}
+	switch {
+	case result.IsError():
+		return exitError(exitFailed)
+	case mcpserver.IsRunning(result):
+		return exitError(exitRunning)
+	}
+	return nil
+}
+
+func (e env) howToRead(id string) {
+	fmt.Fprintf(e.err, "The call is still running; it goes on in Temporal. To read its result:\n"+
+		"  durable-mcp-connector call --service … %s '{\"operation_id\":\"%s\"}'\n", contract.ToolGetOperationResult, id)
+}
+
+// interrupted is Ctrl-C: on a terminal the person decides what becomes of the
+// call.
+func (e env) interrupted(ctx context.Context, server *mcpserver.Server, id string) error {
+	if isTerminal(e.in) && isTerminal(e.err) {
+		fmt.Fprint(e.err, "\nCancel the call? It goes on otherwise. [y/N] ")
+		line, _ := bufio.NewReader(e.in).ReadString('\n')
+		if answer := strings.ToLower(strings.TrimSpace(line)); answer == "y" || answer == "yes" {
+			ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+			defer cancel()
+			if err := server.Operations().Cancel(ctx, id, "cancelled at the terminal"); err != nil {
+				return err
+			}
+			fmt.Fprintln(e.err, "The cancellation is recorded.")
+			return exitError(exitFailed)
+		}
+	}
+	e.howToRead(id)
+	return exitError(exitRunning)
+}
+
+// showProgress keeps a line with the elapsed time on a terminal.
+func (e env) showProgress(tool string) (stop func()) {
+	if !isTerminal(e.err) {
+		return func() {}
+	}
+	began := time.Now()
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				fmt.Fprintf(e.err, "\r%s has been running for %s ", tool, time.Since(began).Round(time.Second))
+			case <-done:
+				fmt.Fprint(e.err, "\r\033[K")
+				return
+			}
+		}
+	}()
+	return func() { close(done); <-ended }
+}
+
+func isTerminal(v any) bool {
+	f, ok := v.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && info.Name() != os.DevNull && f.Name() != os.DevNull
+}
