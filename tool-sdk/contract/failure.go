@@ -139,9 +139,14 @@ func (f *Failure) Protocol() *ProtocolError {
 	return e
 }
 
+// outcomeUnknownAdvice tells a model what it must not do, whatever a service's
+// message says.
+const outcomeUnknownAdvice = "The outcome is unknown: the call may or may not have taken effect. " +
+	"Find out before you repeat it."
+
 // Result returns the error result that the caller sees: the tool's own for
 // [CodeToolError], one that this project makes otherwise, with [MetaFailure]
-// and, for an unknown outcome, [MetaOutcome].
+// and, for an unknown outcome, [MetaOutcome] and words that say so.
 func (f *Failure) Result() Result {
 	if f.Code == CodeToolError {
 		if r, err := DecodeResult(f.Details); err == nil {
@@ -161,6 +166,9 @@ func (f *Failure) Result() Result {
 	message := f.Message
 	if message == "" {
 		message = "The call failed without saying why."
+	}
+	if f.Code == CodeOutcomeUnknown {
+		message += " " + outcomeUnknownAdvice
 	}
 	var note Object
 	note.Set("type", Quote(typ))

@@ -66,19 +66,20 @@ func (o *Object) Keys() []string {
 }
 
 // Set puts a value in the place of the key's last one, or appends it. The
-// value must be valid JSON; nil stands for null. It takes time in proportion to
-// the number of members.
+// value must be valid JSON; nil stands for null. Bytes of the key that are not
+// UTF-8 become U+FFFD. It takes time in proportion to the number of members.
 func (o *Object) Set(key string, value json.RawMessage) {
 	if len(value) == 0 {
 		value = json.RawMessage("null")
 	}
+	rawKey := Quote(key)
+	key = decodeString(rawKey)
 	o.members = slices.Clone(o.members) // a copy of this Object may share them
 	if i := o.index(key); i >= 0 {
 		o.members[i].value = value
 		return
 	}
-	rawKey := Quote(key)
-	o.members = append(o.members, member{rawKey: rawKey, key: decodeString(rawKey), value: value})
+	o.members = append(o.members, member{rawKey: rawKey, key: key, value: value})
 }
 
 // Delete removes a key with all its duplicates.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 )
 
@@ -182,7 +183,7 @@ func brief(v json.RawMessage) string {
 	case v == nil:
 		return "missing"
 	case len(v) > 80:
-		return toUTF8(string(v[:80])) + "…"
+		return strings.ToValidUTF8(string(v[:80]), "") + "…"
 	}
 	return string(v)
 }
