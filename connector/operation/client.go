@@ -37,14 +37,7 @@ func New(temporal client.Client, options Options) (*Client, error) {
 	if options.Logger == nil {
 		options.Logger = slog.Default()
 	}
-	probe, err := temporal.NewNexusClient(client.NexusClientOptions{Endpoint: "probe", Service: "probe"})
-	if err != nil {
-		return nil, fmt.Errorf("operation: %w", err)
-	}
-	// Cancelled, so that without the interceptor nothing is dialled either.
-	ctx, cancel := context.WithCancel(context.WithValue(context.Background(), probeKey{}, true))
-	cancel()
-	if _, err := probe.ExecuteOperation(ctx, "probe", nil, client.StartNexusOperationOptions{ID: "probe"}); !errors.Is(err, errInstalled) {
+	if !installed(temporal) {
 		return nil, errors.New("operation: the Temporal client lacks operation.Interceptor(); " +
 			"add it to client.Options.Interceptors, since the Go SDK sets Nexus headers in no other way")
 	}

@@ -2,7 +2,6 @@ package operation
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"unicode"
@@ -36,15 +35,25 @@ type headerOutbound struct {
 	interceptor.ClientOutboundInterceptorBase
 }
 
-// errInstalled answers the probe of [New]; it never reaches a server.
-var errInstalled = errors.New("operation: the interceptor is installed")
+// probeID asks for a handle that only the interceptor gives. It never reaches a
+// server, and works before a lazy client has dialled.
+const probeID = "durable-mcp-interceptor-probe"
 
-type probeKey struct{}
+type probeHandle struct{ client.NexusOperationHandle }
+
+func (h *headerOutbound) GetNexusOperationHandle(in *interceptor.ClientGetNexusOperationHandleInput) client.NexusOperationHandle {
+	if in.OperationID == probeID {
+		return probeHandle{}
+	}
+	return h.Next.GetNexusOperationHandle(in)
+}
+
+func installed(temporal client.Client) bool {
+	_, ok := temporal.GetNexusOperationHandle(client.GetNexusOperationHandleOptions{OperationID: probeID}).(probeHandle)
+	return ok
+}
 
 func (h *headerOutbound) ExecuteNexusOperation(ctx context.Context, in *interceptor.ClientExecuteNexusOperationInput) (client.NexusOperationHandle, error) {
-	if ctx.Value(probeKey{}) != nil {
-		return nil, errInstalled
-	}
 	headers, _ := ctx.Value(headerKey{}).(map[string]string)
 	for k, v := range headers {
 		in.NexusHeader.Set(k, v)
