@@ -52,9 +52,8 @@ func (t stdioTransport) Connect(context.Context) (mcp.Connection, error) { retur
 // answered and skipped, not the end of the session; the end of input lets the
 // requests under way be answered first; and each request keeps its raw params.
 type stdioConn struct {
-	lines      chan []byte
+	messages   chan jsonrpc.Message
 	inputEnded chan struct{} // closed when there is no more input
-	inputErr   error         // why; set before inputEnded is closed
 	closing    chan struct{} // closed: Read returns io.EOF
 	closeOnce  sync.Once
 
@@ -70,7 +69,7 @@ type stdioConn struct {
 
 func newStdioConn(in io.Reader, out io.Writer) *stdioConn {
 	c := &stdioConn{
-		lines:      make(chan []byte),
+		messages:   make(chan jsonrpc.Message),
 		inputEnded: make(chan struct{}),
 		closing:    make(chan struct{}),
 		out:        out,
@@ -81,8 +80,9 @@ func newStdioConn(in io.Reader, out io.Writer) *stdioConn {
 	return c
 }
 
-// scan reads lines until the input ends. It is a goroutine of its own because a
-// read of a pipe cannot be interrupted.
+// scan reads messages until the input ends. It is a goroutine of its own because
+// a read of a pipe cannot be interrupted. A request counts as pending before the
+// end of input shows, so that none is forgotten.
 func (c *stdioConn) scan(in io.Reader) {
 	defer close(c.inputEnded)
 	r := bufio.NewReaderSize(in, 64<<10)
@@ -91,17 +91,34 @@ func (c *stdioConn) scan(in io.Reader) {
 		switch {
 		case errors.Is(err, errFrameTooLong):
 			c.reject(jsonrpc.CodeInvalidRequest, fmt.Sprintf("The message is over %d bytes.", MaxFrameBytes))
+			continue
 		case len(bytes.TrimSpace(line)) > 0:
-			select {
-			case c.lines <- line:
-			case <-c.closing:
-				return
-			}
+			c.deliver(line)
 		}
-		if err != nil && !errors.Is(err, errFrameTooLong) {
-			c.inputErr = err
+		if err != nil {
 			return
 		}
+	}
+}
+
+// deliver hands one line to Read.
+func (c *stdioConn) deliver(line []byte) {
+	msg, err := jsonrpc.DecodeMessage(line)
+	if err != nil {
+		c.reject(jsonrpc.CodeParseError, fmt.Sprintf("The line is no JSON-RPC message: %v", err))
+		return
+	}
+	if req, ok := msg.(*jsonrpc.Request); ok {
+		if req.IsCall() {
+			req.Extra = &mcp.RequestExtra{Header: http.Header{stdioParams: {string(req.Params)}}}
+		}
+		if !c.accept(req) {
+			return
+		}
+	}
+	select {
+	case c.messages <- msg:
+	case <-c.closing:
 	}
 }
 
@@ -128,43 +145,19 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 
 // Read implements [mcp.Connection].
 func (c *stdioConn) Read(ctx context.Context) (jsonrpc.Message, error) {
-	for {
-		select {
-		case line := <-c.lines:
-			msg, err := c.decode(line)
-			if err != nil {
-				c.reject(jsonrpc.CodeParseError, err.Error())
-				continue
-			}
-			if c.accept(msg) {
-				return msg, nil
-			}
-		case <-c.closing:
-			return nil, io.EOF
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
+	select {
+	case msg := <-c.messages:
+		return msg, nil
+	case <-c.closing:
+		return nil, io.EOF
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 }
 
-func (c *stdioConn) decode(line []byte) (jsonrpc.Message, error) {
-	msg, err := jsonrpc.DecodeMessage(line)
-	if err != nil {
-		return nil, fmt.Errorf("The line is no JSON-RPC message: %w", err) //nolint:staticcheck // a sentence for the client
-	}
-	if req, ok := msg.(*jsonrpc.Request); ok && req.IsCall() {
-		req.Extra = &mcp.RequestExtra{Header: http.Header{stdioParams: {string(req.Params)}}}
-	}
-	return msg, nil
-}
-
-// accept notes a request that wants an answer. It reports whether the message
-// goes on to the SDK: no new request does while draining.
-func (c *stdioConn) accept(msg jsonrpc.Message) bool {
-	req, ok := msg.(*jsonrpc.Request)
-	if !ok {
-		return true
-	}
+// accept notes a request that wants an answer. It reports whether the request
+// goes on to the SDK: no new one does while draining.
+func (c *stdioConn) accept(req *jsonrpc.Request) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if req.Method != "initialize" && req.Method != "ping" {
