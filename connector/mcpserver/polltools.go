@@ -95,9 +95,9 @@ func (s *Server) PollTool(ctx context.Context, name string, arguments json.RawMe
 	return result, true, err
 }
 
-// mayList reports whether the caller can list calls: its own, so one that
+// mayList reports whether the caller can list calls: only its own, so one that
 // nobody can tell from another has none.
-func mayList(c operation.Caller) bool { return c.Transport == operation.Stdio || c.Name != "" }
+func mayList(c operation.Caller) bool { return c.Name != "" }
 
 func (s *Server) getOperationResult(ctx context.Context, req *mcp.CallToolRequest) (mcp.Result, error) {
 	var args struct {

@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -83,7 +84,7 @@ func invalidParams(format string, args ...any) error {
 func unknownTool(name string, warnings []string) error {
 	message := fmt.Sprintf("Unknown tool: %q.", name)
 	for _, w := range warnings {
-		message += " " + w + "."
+		message += " " + strings.TrimSuffix(w, ".") + "."
 	}
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: message}
 }
