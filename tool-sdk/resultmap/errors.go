@@ -226,10 +226,17 @@ func prefixed(outer string, cause error, inner string) string {
 	return prefix + inner
 }
 
-func details(e *temporal.ApplicationError) json.RawMessage {
+func details(e *temporal.ApplicationError) (data json.RawMessage) {
 	if !e.HasDetails() {
 		return nil
 	}
+	// The SDK panics where an error that did not travel has details of another
+	// type than the variable's.
+	defer func() {
+		if recover() != nil {
+			data = nil
+		}
+	}()
 	var value converter.RawValue
 	if e.Details(&value) != nil {
 		return nil
