@@ -184,11 +184,11 @@ func fromApplicationError(e *temporal.ApplicationError) *contract.Failure {
 	case e.Type() == typePayloadSize:
 		f.Code, f.Type, f.Retryable = contract.CodePayloadTooLarge, "", false
 		f.Message = "The result is over the payload limit of Temporal: " + e.Message()
-	case (e.Type() == typeOperationError || e.Type() == typeWrapped) && cause != nil:
-		// A wrapper: the error inside says what happened.
+	case e.Type() == typeOperationError || e.Type() == typeWrapped:
+		// A wrapper, whose type says nothing: the error inside says what happened.
+		f.Type = ""
 		inner := classify(cause)
 		if inner == nil {
-			f.Type = ""
 			break
 		}
 		if e.Type() == typeOperationError {

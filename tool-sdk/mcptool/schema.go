@@ -1,0 +1,188 @@
+package mcptool
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/big"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/nexus-rpc/sdk-go/nexus"
+	"go.temporal.io/sdk/converter"
+	"google.golang.org/protobuf/proto"
+)
+
+var (
+	noValue      = reflect.TypeFor[nexus.NoValue]()
+	rawValue     = reflect.TypeFor[converter.RawValue]()
+	rawMessage   = reflect.TypeFor[json.RawMessage]()
+	resultType   = reflect.TypeFor[Result]()
+	protoMessage = reflect.TypeFor[proto.Message]()
+
+	jsonMarshaler   = reflect.TypeFor[json.Marshaler]()
+	jsonUnmarshaler = reflect.TypeFor[json.Unmarshaler]()
+	textMarshaler   = reflect.TypeFor[encoding.TextMarshaler]()
+	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
+)
+
+// anything is the list of all JSON types. It stands for the empty schema while
+// jsonschema works, which would make a pointer to it allow null and nothing else.
+var anything = []string{"null", "array", "boolean", "number", "object", "string"}
+
+// known are types whose JSON is not what their Go kind says.
+var known = map[reflect.Type]*jsonschema.Schema{
+	rawMessage:                    {Types: anything},
+	rawValue:                      {Types: anything},
+	reflect.TypeFor[json.Number](): {Type: "number"},
+	reflect.TypeFor[big.Int]():     {Type: "integer"},
+	reflect.TypeFor[[]byte]():      {Types: []string{"null", "string"}, ContentEncoding: "base64"},
+}
+
+// standard are types that jsonschema knows better than their methods tell.
+var standard = map[reflect.Type]bool{
+	reflect.TypeFor[time.Time](): true, reflect.TypeFor[slog.Level](): true,
+	reflect.TypeFor[big.Rat](): true, reflect.TypeFor[big.Float](): true,
+}
+
+// inputSchema returns the schema of a tool's arguments of a Go type.
+func inputSchema(t reflect.Type) (*jsonschema.Schema, error) {
+	if t == noValue || isOpaque(t) {
+		return &jsonschema.Schema{Type: "object"}, nil
+	}
+	s, err := typeSchema(t)
+	if err != nil {
+		return nil, err
+	}
+	if s.Types != nil && slices.Contains(s.Types, "object") { // a pointer: null is no object
+		s.Type, s.Types = "object", nil
+	}
+	if s.Type != "object" {
+		return nil, fmt.Errorf("the operation takes %s, whose JSON is no object", t)
+	}
+	return s, nil
+}
+
+// outputSchema returns the schema of a tool's result of a Go type, nil for a type
+// that says nothing.
+func outputSchema(t reflect.Type) (*jsonschema.Schema, error) {
+	if t == noValue || t == resultType || isOpaque(t) {
+		return nil, nil
+	}
+	s, err := typeSchema(t)
+	if err != nil {
+		return nil, err
+	}
+	if s.Types == nil && s.Type == "" {
+		return nil, nil
+	}
+	if t.Kind() == reflect.Pointer && slices.Contains(s.Types, "object") {
+		// Clients of older revisions read nothing but objects here, and a tool
+		// returns no nil beside no error.
+		s.Type, s.Types = "object", nil
+	}
+	return s, nil
+}
+
+// isOpaque tells types whose JSON their Go form says nothing about.
+func isOpaque(t reflect.Type) bool {
+	return t.Kind() == reflect.Interface || t == rawMessage || t == rawValue || t.Implements(protoMessage)
+}
+
+// typeSchema returns the schema of a Go type as encoding/json writes and reads it.
+func typeSchema(t reflect.Type) (*jsonschema.Schema, error) {
+	custom := map[reflect.Type]*jsonschema.Schema{}
+	collectCustom(t, custom, map[reflect.Type]bool{})
+	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: custom})
+	if err != nil {
+		return nil, err
+	}
+	err = errors.Join(applyTags(t, s, "")...)
+	forget(s)
+	return s, err
+}
+
+// collectCustom finds the types that encode themselves.
+func collectCustom(t reflect.Type, custom map[reflect.Type]*jsonschema.Schema, seen map[reflect.Type]bool) {
+	if seen[t] {
+		return
+	}
+	seen[t] = true
+	if s := known[t]; s != nil {
+		custom[t] = s
+		return
+	}
+	if standard[t] {
+		return
+	}
+	if t.Kind() != reflect.Interface && t.Kind() != reflect.Pointer {
+		switch p := reflect.PointerTo(t); {
+		case p.Implements(jsonMarshaler) || p.Implements(jsonUnmarshaler):
+			custom[t] = &jsonschema.Schema{Types: anything}
+			return
+		case p.Implements(textMarshaler) || p.Implements(textUnmarshaler):
+			custom[t] = &jsonschema.Schema{Type: "string"}
+			return
+		}
+	}
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		collectCustom(t.Elem(), custom, seen)
+	case reflect.Struct:
+		for _, f := range reflect.VisibleFields(t) {
+			if f.IsExported() || f.Anonymous {
+				collectCustom(f.Type, custom, seen)
+			}
+		}
+	default:
+	}
+}
+
+// forget puts the empty schema where [anything] stood for it.
+func forget(s *jsonschema.Schema) {
+	if s == nil {
+		return
+	}
+	if slices.Equal(s.Types, anything) {
+		s.Types = nil
+	}
+	for _, p := range s.Properties {
+		forget(p)
+	}
+	forget(s.Items)
+	forget(s.AdditionalProperties)
+}
+
+// schemaJSON returns a schema's JSON without HTML escapes.
+func schemaJSON(s *jsonschema.Schema) (json.RawMessage, error) {
+	data, err := json.Marshal(s)
+	return unescapeHTML(data), err
+}
+
+// unescapeHTML undoes what encoding/json does to <, > and & in strings.
+func unescapeHTML(data []byte) []byte {
+	out := make([]byte, 0, len(data))
+	for i := 0; i < len(data); i++ {
+		if data[i] != '\\' || i+1 == len(data) {
+			out = append(out, data[i])
+			continue
+		}
+		rest := data[i:]
+		switch {
+		case bytes.HasPrefix(rest, []byte(`\u003c`)):
+			out, i = append(out, '<'), i+5
+		case bytes.HasPrefix(rest, []byte(`\u003e`)):
+			out, i = append(out, '>'), i+5
+		case bytes.HasPrefix(rest, []byte(`\u0026`)):
+			out, i = append(out, '&'), i+5
+		default:
+			out, i = append(out, data[i], data[i+1]), i+1
+		}
+	}
+	return out
+}

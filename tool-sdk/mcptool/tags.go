@@ -1,0 +1,210 @@
+package mcptool
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// tagKey is the struct tag of constraints and defaults.
+const tagKey = "mcp"
+
+// applyTags puts the constraints of a type's struct tags into its schema. Faults
+// come with the field's path.
+func applyTags(t reflect.Type, s *jsonschema.Schema, path string) []error {
+	if s == nil {
+		return nil
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return applyTags(t.Elem(), s, path)
+	case reflect.Slice, reflect.Array:
+		return applyTags(t.Elem(), s.Items, path+"[]")
+	case reflect.Map:
+		return applyTags(t.Elem(), s.AdditionalProperties, path+"{}")
+	case reflect.Struct:
+	default:
+		return nil
+	}
+	var errs []error
+	for _, f := range reflect.VisibleFields(t) {
+		name, ok := fieldName(f)
+		p := s.Properties[name]
+		if !ok || p == nil {
+			continue
+		}
+		place := strings.TrimPrefix(path+"."+f.Name, ".")
+		if tag, ok := f.Tag.Lookup(tagKey); ok {
+			for _, err := range applyTag(tag, p) {
+				errs = append(errs, fmt.Errorf("field %s: %s tag: %w", place, tagKey, err))
+			}
+			if p.Default != nil { // what has a default may be left out
+				s.Required = slices.DeleteFunc(s.Required, func(r string) bool { return r == name })
+			}
+		}
+		errs = append(errs, applyTags(f.Type, p, place)...)
+	}
+	return errs
+}
+
+// fieldName returns the name that encoding/json gives a field, and whether it
+// gives it one.
+func fieldName(f reflect.StructField) (string, bool) {
+	tag := f.Tag.Get("json")
+	name, _, _ := strings.Cut(tag, ",")
+	if !f.IsExported() || tag == "-" || f.Anonymous && name == "" {
+		return "", false
+	}
+	if name == "" {
+		return f.Name, true
+	}
+	return name, true
+}
+
+// applyTag applies "key=value,key=value" to a field's schema.
+func applyTag(tag string, s *jsonschema.Schema) []error {
+	var errs []error
+	for _, part := range split(tag, ',') {
+		key, value, given := strings.Cut(part, "=")
+		if err := applyKeyword(s, strings.TrimSpace(key), unescape(value, ','), given); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", part, err))
+		}
+	}
+	return errs
+}
+
+func applyKeyword(s *jsonschema.Schema, key, value string, given bool) error {
+	switch key {
+	case "minItems", "maxItems", "uniqueItems", "title", "default":
+	default:
+		if isType(s, "array") && s.Items != nil {
+			s = s.Items
+		}
+	}
+	if flag := map[string]*bool{"uniqueItems": &s.UniqueItems}[key]; flag != nil {
+		if given && value != "true" {
+			return errors.New("it stands alone")
+		}
+		*flag = true
+		return nil
+	}
+	if !given {
+		return errors.New("want keyword=value")
+	}
+	if number := map[string]**float64{
+		"minimum": &s.Minimum, "maximum": &s.Maximum, "multipleOf": &s.MultipleOf,
+		"exclusiveMinimum": &s.ExclusiveMinimum, "exclusiveMaximum": &s.ExclusiveMaximum,
+	}[key]; number != nil {
+		return setNumber(s, number, value)
+	}
+	if count := map[string]**int{
+		"minLength": &s.MinLength, "maxLength": &s.MaxLength, "minItems": &s.MinItems, "maxItems": &s.MaxItems,
+	}[key]; count != nil {
+		return setCount(s, count, key, value)
+	}
+	switch key {
+	case "pattern":
+		s.Pattern = value
+		return want(s, "string")
+	case "format":
+		s.Format = value
+	case "title":
+		s.Title = value
+	case "enum":
+		return setEnum(s, value)
+	case "default":
+		literal, err := literal(s, value)
+		s.Default = literal
+		return err
+	default:
+		return errors.New("no such keyword")
+	}
+	return nil
+}
+
+func setNumber(s *jsonschema.Schema, dst **float64, value string) error {
+	f, err := exactFloat(value)
+	if err != nil {
+		return err
+	}
+	*dst = &f
+	if isType(s, "integer") {
+		return nil
+	}
+	return want(s, "number")
+}
+
+func setCount(s *jsonschema.Schema, dst **int, key, value string) error {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 0 {
+		return fmt.Errorf("%q is no count", value)
+	}
+	*dst = &n
+	if strings.HasSuffix(key, "Items") {
+		return want(s, "array")
+	}
+	return want(s, "string")
+}
+
+func setEnum(s *jsonschema.Schema, value string) error {
+	for _, v := range split(value, '|') {
+		raw, err := literal(s, unescape(v, '|'))
+		if err != nil {
+			return err
+		}
+		exact, err := exactValue(raw)
+		if err != nil {
+			return err
+		}
+		s.Enum = append(s.Enum, exact)
+	}
+	return nil
+}
+
+// literal returns the JSON of a tag's value for a field: text for a string, JSON
+// for the rest.
+func literal(s *jsonschema.Schema, value string) (json.RawMessage, error) {
+	if isType(s, "string") {
+		return json.Marshal(value)
+	}
+	if !json.Valid([]byte(value)) {
+		return nil, fmt.Errorf("%q is no JSON", value)
+	}
+	return json.RawMessage(value), nil
+}
+
+func isType(s *jsonschema.Schema, typ string) bool {
+	return s.Type == typ || slices.Contains(s.Types, typ)
+}
+
+func want(s *jsonschema.Schema, typ string) error {
+	if isType(s, typ) {
+		return nil
+	}
+	return fmt.Errorf("the field is no %s", typ)
+}
+
+// split cuts at separators without a backslash before them.
+func split(s string, sep byte) []string {
+	var parts []string
+	start := 0
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case sep:
+			parts, start = append(parts, s[start:i]), i+1
+		}
+	}
+	return append(parts, s[start:])
+}
+
+func unescape(s string, sep byte) string {
+	return strings.ReplaceAll(s, `\`+string(sep), string(sep))
+}
