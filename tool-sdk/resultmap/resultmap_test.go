@@ -251,7 +251,7 @@ func TestFromErrorGoesByType(t *testing.T) {
 			want: contract.Failure{Code: contract.CodeFailed, Type: "ServerError", Message: "The Temporal server ended the call: http: response body too large"}},
 
 		{name: "operation failed", err: nexus.NewOperationFailedErrorf("no key %d", 7),
-			want: contract.Failure{Code: contract.CodeFailed, Type: "OperationError", Message: "no key 7"}},
+			want: contract.Failure{Code: contract.CodeFailed, Message: "no key 7"}},
 		{name: "operation failed, here", err: nexus.NewOperationFailedErrorf("no key %d", 7), local: true,
 			want: contract.Failure{Code: contract.CodeFailed, Message: "no key 7"}},
 		{name: "operation failed around a type", err: nexus.NewOperationFailedErrorf("no key 7: %w", app("sql", "NoRows", nil)),
