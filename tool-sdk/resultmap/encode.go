@@ -15,6 +15,12 @@ import (
 // and in its cause, beside the details.
 const maxMessageBytes = 16 << 10
 
+// maxDetailsBytes bounds a failure's details. The server reports the failure of
+// an activity or a Workflow to the operation's caller in one body of at most a
+// payload's size, with the details in base64; with a bigger one the operation
+// hangs until it times out. The rest is for the message, escaped, and the frame.
+const maxDetailsBytes = contract.PayloadLimit/4*3 - 128<<10
+
 // ApplicationError returns the error that an activity or a Workflow ends with
 // for the failure. Its type is the failure's own for [contract.CodeFailed], the
 // code otherwise. It may be retried only if the failure says so, and never with
@@ -53,11 +59,11 @@ func portable(f *contract.Failure) contract.Failure {
 	p := *f
 	p.Message = shorten(strings.ToValidUTF8(p.Message, "\uFFFD"), maxMessageBytes)
 	p.Type = shorten(strings.ToValidUTF8(p.Type, "\uFFFD"), 256)
-	if len(p.Details)+2*maxMessageBytes > contract.PayloadLimit {
+	if len(p.Details) > maxDetailsBytes {
 		return contract.Failure{
 			Code: contract.CodePayloadTooLarge,
 			Message: fmt.Sprintf("The error result would take %d bytes; one Temporal failure holds at most %d. "+
-				"Ask for less, or for a part at a time.", len(p.Details), contract.PayloadLimit-2*maxMessageBytes),
+				"Ask for less, or for a part at a time.", len(p.Details), maxDetailsBytes),
 		}
 	}
 	return p

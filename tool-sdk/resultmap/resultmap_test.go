@@ -364,7 +364,7 @@ func TestFailuresFitIntoTemporal(t *testing.T) {
 	require.True(t, strings.HasPrefix(got.Message, "éé") && strings.HasSuffix(got.Message, "é…"), "cut between two letters")
 	require.Equal(t, "T\uFFFD", got.Type)
 
-	const room = contract.PayloadLimit - 32<<10
+	const room = contract.PayloadLimit/4*3 - 128<<10
 	detail := func(n int) json.RawMessage { return contract.TextResult(strings.Repeat("x", n-64), true).JSON() }
 	fits, err := contract.DecodeResult(detail(room))
 	require.NoError(t, err)

@@ -19,7 +19,6 @@ import (
 	nexuspb "go.temporal.io/api/nexus/v1"
 	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/converter"
 	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
@@ -54,7 +53,7 @@ func dial(t *testing.T) client.Client {
 }
 
 // serve runs the service behind an endpoint of its own.
-func serve(t *testing.T, c client.Client, service *nexus.Service) (endpoint string) {
+func serve(t *testing.T, c client.Client, service *nexus.Service, register ...func(worker.Worker)) (endpoint string) {
 	t.Helper()
 
 	endpoint = "contracttest-" + strings.ReplaceAll(service.Name, "_", "-")
@@ -69,6 +68,9 @@ func serve(t *testing.T, c client.Client, service *nexus.Service) (endpoint stri
 	require.NoError(t, err)
 	w := worker.New(c, endpoint, worker.Options{})
 	w.RegisterNexusService(service)
+	for _, f := range register {
+		f(w)
+	}
 	require.NoError(t, w.Start())
 	t.Cleanup(w.Stop)
 	return endpoint
@@ -143,53 +145,4 @@ func TestAgainstTemporal(t *testing.T) {
 		require.ErrorIs(t, err, errStop)
 	})
 	t.Run("limits", func(t *testing.T) { checkLimits(t, c) })
-}
-
-// checkLimits proves contract.PayloadLimit and contract.PayloadOverhead against
-// the server: what CheckSize lets pass, passes.
-func checkLimits(t *testing.T, c client.Client) {
-	t.Helper()
-
-	fill := func(n int) json.RawMessage {
-		return json.RawMessage(`{"x":"` + strings.Repeat("x", n-8) + `"}`)
-	}
-	const most = contract.PayloadLimit - contract.PayloadOverhead
-	service := nexus.NewService("limits")
-	operation := func(name string, run func(int) (json.RawMessage, error)) {
-		service.MustRegister(nexus.NewSyncOperation(name, func(_ context.Context, in converter.RawValue, _ nexus.StartOperationOptions) (converter.RawValue, error) {
-			output, err := run(len(in.Payload().GetData()))
-			return resultmap.RawValue(output), err
-		}))
-	}
-	operation("take", func(n int) (json.RawMessage, error) { return json.Marshal(n) })
-	operation("give", func(int) (json.RawMessage, error) { return fill(most), nil })
-	errorResult := contract.TextResult(strings.Repeat("x", most-33<<10), true)
-	operation("fail", func(int) (json.RawMessage, error) {
-		return nil, resultmap.OperationError(resultmap.ToolError(errorResult))
-	})
-	endpoint := serve(t, c, service)
-	call := contracttest.NexusCall(c, endpoint, "limits", 20*time.Second)
-
-	input := fill(most)
-	require.NoError(t, contract.CheckSize("arguments", input))
-	output, err := call(t.Context(), "take", input)
-	require.NoError(t, err)
-	require.Equal(t, mustMarshal(t, most), string(output))
-
-	output, err = call(t.Context(), "give", json.RawMessage("null"))
-	require.NoError(t, err)
-	require.Len(t, output, most)
-
-	_, err = call(t.Context(), "fail", json.RawMessage("null"))
-	f := resultmap.FromError(err)
-	require.Equal(t, contract.CodeToolError, f.Code, f.Message)
-	require.Equal(t, len(errorResult.JSON()), len(f.Details))
-}
-
-func mustMarshal(t *testing.T, v any) string {
-	t.Helper()
-
-	data, err := json.Marshal(v)
-	require.NoError(t, err)
-	return string(data)
 }
