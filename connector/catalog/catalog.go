@@ -254,15 +254,23 @@ func (c *Catalog) askOne(ctx context.Context, s *state) {
 	})
 }
 
-// finish ends a try: it records what came of it and tells of the change.
+// finish ends a try: it records what came of it and tells of the change. Who
+// waits for the catalog goes on after that: what it sees then is served already.
 func (c *Catalog) finish(s *state, record func()) {
 	c.mu.Lock()
 	record()
-	close(s.asking)
+	asking := s.asking
 	s.asking = nil
 	c.publish()
 	c.mu.Unlock()
 	c.tell()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	close(asking)
+	if !c.isReady && !slices.ContainsFunc(c.states, func(s *state) bool { return s.manifest == nil && s.failures == 0 }) {
+		c.isReady = true
+		close(c.ready)
+	}
 }
 
 // worthAsking reports whether a try may end otherwise than the last one. A try
@@ -291,10 +299,6 @@ func retryAfter(failures int) time.Duration {
 // publish makes a snapshot of the states. c.mu is held.
 func (c *Catalog) publish() {
 	c.snapshot = build(c.states)
-	if !c.isReady && !slices.ContainsFunc(c.states, func(s *state) bool { return s.manifest == nil && s.failures == 0 }) {
-		c.isReady = true
-		close(c.ready)
-	}
 	now := map[string]bool{}
 	for _, w := range c.snapshot.Warnings() {
 		now[w] = true
