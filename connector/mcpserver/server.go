@@ -180,10 +180,23 @@ func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 		if absent(method) {
 			return nil, methodNotFound(method)
 		}
+		if method == "initialize" || method == "server/discover" {
+			s.waitForInstructions(ctx)
+		}
 		res, err := next(ctx, method, req)
 		s.instruct(res)
 		return res, err
 	}
+}
+
+// greeting is how long the first answer may wait for the services'
+// instructions: a stdio client asks right after the start, and only once.
+const greeting = time.Second
+
+func (s *Server) waitForInstructions(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, greeting)
+	defer cancel()
+	s.catalog.Ready(ctx)
 }
 
 // instruct puts the services' instructions in the answers that have room for
