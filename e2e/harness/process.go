@@ -1,0 +1,225 @@
+package harness
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Patience is how long a condition may take that is expected at once: the
+// machine may be busy.
+const Patience = 60 * time.Second
+
+// Process is a child process.
+type Process struct {
+	Stdin  io.WriteCloser
+	Stdout *Log // nil where the starter reads the pipe itself
+	Stderr *Log
+
+	name string
+	cmd  *exec.Cmd
+	done chan struct{}
+}
+
+// command describes a child. Its environment is that of the tests without what
+// configures Temporal or the product.
+type command struct {
+	name   string
+	path   string
+	args   []string
+	env    []string
+	stdout io.Writer // nil: a Log
+	stdin  bool
+}
+
+func start(c command) (*Process, error) {
+	p := &Process{Stderr: newLog(), name: c.name, done: make(chan struct{})}
+	p.cmd = exec.Command(c.path, c.args...)
+	p.cmd.SysProcAttr = childAttributes()
+	p.cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return strings.HasPrefix(v, "TEMPORAL_") || strings.HasPrefix(v, "DURABLE_MCP_")
+	}), c.env...)
+	p.cmd.Stderr = p.Stderr
+	if p.cmd.Stdout = c.stdout; c.stdout == nil {
+		p.Stdout = newLog()
+		p.cmd.Stdout = p.Stdout
+	}
+	if c.stdin {
+		in, err := p.cmd.StdinPipe()
+		if err != nil {
+			return nil, err
+		}
+		p.Stdin = in
+	}
+	if err := p.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("%s: %w", c.name, err)
+	}
+	go func() {
+		_ = p.cmd.Wait()
+		p.Stderr.end()
+		if p.Stdout != nil {
+			p.Stdout.end()
+		}
+		close(p.done)
+	}()
+	return p, nil
+}
+
+// own ends the process with the test, and shows its output if the test failed.
+func (p *Process) own(t testing.TB) *Process {
+	t.Helper()
+	t.Cleanup(func() {
+		p.Kill()
+		for _, fault := range []string{"WARNING: DATA RACE", "panic: ", "fatal error: "} {
+			if strings.Contains(p.Stderr.String(), fault) {
+				t.Errorf("%s: %s", p.name, fault)
+			}
+		}
+		if t.Failed() {
+			t.Logf("%s, its standard error:\n%s", p.name, p.Stderr.tail())
+			if p.Stdout != nil {
+				t.Logf("%s, its standard output:\n%s", p.name, p.Stdout.tail())
+			}
+		}
+	})
+	return p
+}
+
+// Kill is kill -9. It returns when the process is gone.
+func (p *Process) Kill() {
+	_ = p.cmd.Process.Kill()
+	<-p.done
+}
+
+// Signal sends a signal.
+func (p *Process) Signal(t testing.TB, signal os.Signal) {
+	t.Helper()
+	require.NoError(t, p.cmd.Process.Signal(signal))
+}
+
+// Exit waits for the process to end by itself and returns its exit code.
+func (p *Process) Exit(t testing.TB) int {
+	t.Helper()
+	select {
+	case <-p.done:
+	case <-time.After(Patience):
+		require.FailNow(t, p.name+" does not end", p.Stderr.tail())
+	}
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// Running reports whether the process has not ended.
+func (p *Process) Running() bool {
+	select {
+	case <-p.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// RSS is the resident memory of the process in bytes, 0 where the system does
+// not tell.
+func (p *Process) RSS() int {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	var size, resident int
+	_, _ = fmt.Sscan(string(data), &size, &resident)
+	return resident * os.Getpagesize()
+}
+
+// terminate is SIGTERM, and SIGKILL for what does not listen.
+func (p *Process) terminate() {
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.done:
+	case <-time.After(5 * time.Second):
+		p.Kill()
+	}
+}
+
+// Log is what a process wrote. It is an [io.Writer].
+type Log struct {
+	mu      sync.Mutex
+	data    bytes.Buffer
+	changed chan struct{}
+	ended   bool
+}
+
+func newLog() *Log { return &Log{changed: make(chan struct{})} }
+
+// Write implements [io.Writer].
+func (l *Log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	close(l.changed)
+	l.changed = make(chan struct{})
+	return l.data.Write(p)
+}
+
+func (l *Log) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.ended {
+		l.ended = true
+		close(l.changed)
+	}
+}
+
+// String is all that was written until now.
+func (l *Log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.data.String()
+}
+
+func (l *Log) tail() string {
+	const most = 8 << 10
+	s := l.String()
+	if len(s) > most {
+		s = "…" + s[len(s)-most:]
+	}
+	return s
+}
+
+// await returns what find finds in the log, at the latest when the process ends.
+func (l *Log) await(what string, find func(string) (string, bool)) (string, error) {
+	last := time.NewTimer(Patience)
+	defer last.Stop()
+	for {
+		l.mu.Lock()
+		text, changed, ended := l.data.String(), l.changed, l.ended
+		l.mu.Unlock()
+		if found, ok := find(text); ok {
+			return found, nil
+		}
+		if ended {
+			return "", errors.New("it ended without " + what + ":\n" + l.tail())
+		}
+		select {
+		case <-changed:
+		case <-last.C:
+			return "", errors.New("no " + what + " in time:\n" + l.tail())
+		}
+	}
+}
+
+// Await waits until the log has the text.
+func (l *Log) Await(t testing.TB, text string) {
+	t.Helper()
+	_, err := l.await(text, func(s string) (string, bool) { return "", strings.Contains(s, text) })
+	require.NoError(t, err)
+}

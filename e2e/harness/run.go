@@ -1,0 +1,57 @@
+package harness
+
+import (
+	"flag"
+	"os"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	stopMu sync.Mutex
+	stops  []func()
+)
+
+// stopLater registers what ends something that all tests of the package share.
+func stopLater(stop func()) {
+	stopMu.Lock()
+	defer stopMu.Unlock()
+	stops = append(stops, stop)
+}
+
+// Run runs the tests of a package and then stops what they shared. It returns
+// the exit code. Most tests wait for time to pass, so more of them run at once
+// than there are processors, unless the command line says how many.
+func Run(m *testing.M) int {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		_ = flag.Set("test.parallel", "8")
+	}
+	defer func() {
+		stopMu.Lock()
+		defer stopMu.Unlock()
+		for i := len(stops) - 1; i >= 0; i-- {
+			stops[i]()
+		}
+		stops = nil
+	}()
+	return m.Run()
+}
+
+// cli is the Temporal CLI. Without one a test is skipped, and fails in CI.
+func cli(t testing.TB) string {
+	t.Helper()
+	path := os.Getenv("TEMPORAL_CLI")
+	if path == "" {
+		const advice = "TEMPORAL_CLI names no Temporal CLI; ./justw test finds or installs one"
+		if os.Getenv("CI") == "true" {
+			require.FailNow(t, advice)
+		}
+		t.Skip(advice)
+	}
+	return path
+}

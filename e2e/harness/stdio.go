@@ -1,0 +1,98 @@
+package harness
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Stdio is a connector as a child process whose standard input and output are
+// written and read as bytes.
+type Stdio struct {
+	*Process
+	*Inbox
+
+	ids atomic.Int64
+}
+
+// StartStdio starts a connector. The caller is one that no other test has, unless
+// the arguments name one.
+func (s *Temporal) StartStdio(t testing.TB, args ...string) *Stdio {
+	t.Helper()
+	c := &Stdio{Inbox: newInbox()}
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	c.Process, err = start(command{
+		name: "connector", path: Program(t, "durable-mcp-connector"), args: s.connectorArgs(args), stdout: w, stdin: true,
+	})
+	_ = w.Close()
+	require.NoError(t, err)
+	c.own(t)
+	go func() {
+		defer c.end()
+		defer func() { _ = r.Close() }()
+		lines := bufio.NewReader(r)
+		for {
+			line, err := lines.ReadBytes('\n')
+			if err != nil {
+				if err == io.EOF && len(line) > 0 {
+					c.add(line)
+				}
+				return
+			}
+			c.add(line)
+		}
+	}()
+	return c
+}
+
+func (s *Temporal) connectorArgs(args []string) []string {
+	all := []string{"--temporal-address", s.Address, "--log-level", "debug"}
+	if !strings.Contains(strings.Join(args, " "), "--caller") {
+		all = append(all, "--caller", Unique("caller"))
+	}
+	return append(all, args...)
+}
+
+// Send writes one line.
+func (c *Stdio) Send(t testing.TB, line string) {
+	t.Helper()
+	_, err := io.WriteString(c.Stdin, line+"\n")
+	require.NoError(t, err)
+}
+
+// Request sends a request and returns its ID. Params is a JSON object.
+func (c *Stdio) Request(t testing.TB, method, params string) (id string) {
+	t.Helper()
+	id = fmt.Sprint(c.ids.Add(1))
+	c.Send(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, id, method, params))
+	return id
+}
+
+// Answer waits for the answer to a request.
+func (c *Stdio) Answer(t testing.TB, id string) Message {
+	t.Helper()
+	return c.Await(t, "answer to request "+id, IsAnswer(id))
+}
+
+// Notify sends a notification.
+func (c *Stdio) Notify(t testing.TB, method, params string) {
+	t.Helper()
+	c.Send(t, fmt.Sprintf(`{"jsonrpc":"2.0","method":%q,"params":%s}`, method, params))
+}
+
+// Initialize is the handshake of the revisions that have one.
+func (c *Stdio) Initialize(t testing.TB, revision string) Message {
+	t.Helper()
+	m := c.Answer(t, c.Request(t, "initialize", fmt.Sprintf(
+		`{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"e2e","version":"1"}}`, revision)))
+	require.Nil(t, m.Error, "%s", m.Raw)
+	c.Notify(t, "notifications/initialized", `{}`)
+	return m
+}

@@ -1,0 +1,188 @@
+package harness
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	nexuspb "go.temporal.io/api/nexus/v1"
+	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	sdklog "go.temporal.io/sdk/log"
+)
+
+// Namespace is the only namespace of the dev servers.
+const Namespace = "default"
+
+// ServerFlags are the settings that Durable MCP needs beyond the default.
+var ServerFlags = []string{
+	"--dynamic-config-value", "nexusoperation.enableStandalone=true",
+	"--dynamic-config-value", "activity.enableCallbacks=true",
+}
+
+// Temporal is a dev server.
+type Temporal struct {
+	// Address is HOST:PORT of the frontend. It stays over a restart.
+	Address string
+
+	path    string
+	args    []string
+	process *Process
+	client  func() (client.Client, error)
+}
+
+var shared = sync.OnceValues(func() (*Temporal, error) {
+	s, err := newTemporal(os.Getenv("TEMPORAL_CLI"), ServerFlags...)
+	if err != nil {
+		return nil, err
+	}
+	stopLater(s.process.terminate)
+	return s, nil
+})
+
+// Shared returns the dev server of the package's tests.
+func Shared(t testing.TB) *Temporal {
+	t.Helper()
+	cli(t)
+	s, err := shared()
+	require.NoError(t, err)
+	return s
+}
+
+// StartTemporal starts a dev server for one test, with flags of its own: see
+// [ServerFlags].
+func StartTemporal(t testing.TB, flags ...string) *Temporal {
+	t.Helper()
+	s, err := newTemporal(cli(t), flags...)
+	require.NoError(t, err)
+	t.Cleanup(func() { s.process.Kill() })
+	return s
+}
+
+// StartDurableTemporal is [StartTemporal] with a store that outlives the process.
+func StartDurableTemporal(t testing.TB) *Temporal {
+	t.Helper()
+	return StartTemporal(t, append([]string{"--db-filename", filepath.Join(t.TempDir(), "temporal.db")}, ServerFlags...)...)
+}
+
+func newTemporal(path string, flags ...string) (*Temporal, error) {
+	ports, err := freePorts(2)
+	if err != nil {
+		return nil, err
+	}
+	s := &Temporal{
+		Address: net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[0])),
+		path:    path,
+		args: append([]string{
+			"server", "start-dev", "--headless", "--ip", "127.0.0.1", "--log-level", "warn",
+			"--port", strconv.Itoa(ports[0]), "--http-port", strconv.Itoa(ports[1]),
+		}, flags...),
+	}
+	s.client = sync.OnceValues(func() (client.Client, error) {
+		return client.NewLazyClient(client.Options{HostPort: s.Address, Namespace: Namespace, Logger: quiet{}})
+	})
+	return s, s.start()
+}
+
+// start returns when the server answers.
+func (s *Temporal) start() (err error) {
+	if s.process, err = start(command{name: "temporal", path: s.path, args: s.args}); err != nil {
+		return err
+	}
+	c, err := s.client()
+	if err != nil {
+		return err
+	}
+	for end := time.Now().Add(Patience); ; {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		_, err := c.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: Namespace})
+		cancel()
+		switch {
+		case err == nil:
+			return nil
+		case !s.process.Running(), time.Now().After(end):
+			s.process.Kill()
+			return fmt.Errorf("the Temporal dev server does not answer: %w\n%s", err, s.process.Stderr.tail())
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+}
+
+// Kill is kill -9 of the server.
+func (s *Temporal) Kill() { s.process.Kill() }
+
+// Restart starts the server again after [Temporal.Kill], at the same address.
+func (s *Temporal) Restart(t testing.TB) {
+	t.Helper()
+	require.NoError(t, s.start())
+	t.Cleanup(func() { s.process.Kill() })
+}
+
+// Client returns a client of the server, which all tests share.
+func (s *Temporal) Client(t testing.TB) client.Client {
+	t.Helper()
+	c, err := s.client()
+	require.NoError(t, err)
+	return c
+}
+
+// CreateEndpoint creates a Nexus endpoint that leads to a task queue.
+func (s *Temporal) CreateEndpoint(t testing.TB, name, taskQueue string) {
+	t.Helper()
+	require.NoError(t, s.createEndpoint(context.Background(), name, taskQueue))
+}
+
+func (s *Temporal) createEndpoint(ctx context.Context, name, taskQueue string) error {
+	c, err := s.client()
+	if err != nil {
+		return err
+	}
+	_, err = c.OperatorService().CreateNexusEndpoint(ctx, &operatorservice.CreateNexusEndpointRequest{
+		Spec: &nexuspb.EndpointSpec{Name: name, Target: &nexuspb.EndpointTarget{
+			Variant: &nexuspb.EndpointTarget_Worker_{Worker: &nexuspb.EndpointTarget_Worker{
+				Namespace: Namespace, TaskQueue: taskQueue,
+			}},
+		}},
+	})
+	return err
+}
+
+// freePorts returns ports of the loopback address that nobody listens on.
+func freePorts(n int) ([]int, error) {
+	ports := make([]int, n)
+	for i := range ports {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = l.Close() }()
+		ports[i] = l.Addr().(*net.TCPAddr).Port
+	}
+	return ports, nil
+}
+
+// Unique returns a name that no other test has and that Temporal takes for an
+// endpoint.
+func Unique(prefix string) string {
+	return prefix + "-" + strings.ToLower(rand.Text()[:10])
+}
+
+// quiet is the logger of the tests' own clients.
+type quiet struct{}
+
+var _ sdklog.Logger = quiet{}
+
+func (quiet) Debug(string, ...any) {}
+func (quiet) Info(string, ...any)  {}
+func (quiet) Warn(string, ...any)  {}
+func (quiet) Error(string, ...any) {}
