@@ -94,15 +94,15 @@ func TestDecodeCall(t *testing.T) {
 func TestCheckSize(t *testing.T) {
 	t.Parallel()
 
-	fits := make([]byte, contract.PayloadLimit-contract.PayloadOverhead)
-	require.NoError(t, contract.CheckSize("result", fits))
+	over := make([]byte, contract.PayloadLimit-contract.PayloadOverhead+1)
+	require.NoError(t, contract.CheckSize("result", over[1:]))
 
 	var f *contract.Failure
-	require.ErrorAs(t, contract.CheckSize("result", append(fits, 0)), &f)
+	require.ErrorAs(t, contract.CheckSize("result", over), &f)
 	require.Equal(t, contract.CodePayloadTooLarge, f.Code)
 	require.False(t, f.Retryable)
 	require.Equal(t, "The result would take 2097089 bytes; one Temporal payload holds at most 2097088. "+
 		"Ask for less, or for a part at a time.", f.Message)
-	require.ErrorAs(t, contract.CheckSize("arguments", append(fits, 0)), &f)
+	require.ErrorAs(t, contract.CheckSize("arguments", over), &f)
 	require.True(t, strings.HasSuffix(f.Message, "Send less, or a reference instead of the data."), f.Message)
 }

@@ -129,8 +129,8 @@ func (o *Object) JSON() json.RawMessage {
 func (o Object) MarshalJSON() ([]byte, error) { return o.JSON(), nil }
 
 func (o *Object) index(key string) int {
-	for i := len(o.members) - 1; i >= 0; i-- {
-		if o.members[i].key == key {
+	for i, m := range slices.Backward(o.members) {
+		if m.key == key {
 			return i
 		}
 	}

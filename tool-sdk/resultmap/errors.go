@@ -92,7 +92,7 @@ func classify(err error) *contract.Failure {
 	if f := fromService(err); f != nil {
 		return f
 	}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // as above
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, e := range joined.Unwrap() {
 			if f := classify(e); f != nil {
 				return f

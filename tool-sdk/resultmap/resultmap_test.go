@@ -53,8 +53,7 @@ func failures() map[contract.Code]contract.Failure {
 func travel(t *testing.T, err error) error {
 	t.Helper()
 
-	var opErr *nexus.OperationError
-	if errors.As(err, &opErr) { // as the worker of the Go SDK does
+	if opErr, ok := errors.AsType[*nexus.OperationError](err); ok { // as the worker of the Go SDK does
 		if opErr.State == nexus.OperationStateCanceled {
 			err = temporal.NewCanceledErrorWithOptions(temporal.CanceledErrorOptions{Message: opErr.Message, Cause: opErr.Cause})
 		} else {
@@ -77,27 +76,43 @@ func TestFailuresTravel(t *testing.T) {
 	all := failures()
 	require.Len(t, all, len(contract.Codes()))
 	wrappers := map[string]func(t *testing.T, f contract.Failure) error{
-		"operation": func(t *testing.T, f contract.Failure) error { return travel(t, resultmap.OperationError(&f)) },
+		"operation": func(t *testing.T, f contract.Failure) error {
+			t.Helper()
+
+			return travel(t, resultmap.OperationError(&f))
+		},
 		"activity or workflow": func(t *testing.T, f contract.Failure) error {
+			t.Helper()
+
 			return travel(t, resultmap.ApplicationError(&f))
 		},
 		"handler": func(t *testing.T, f contract.Failure) error {
+			t.Helper()
+
 			return travel(t, &nexus.HandlerError{
 				Type: nexus.HandlerErrorTypeInternal, Message: "handler failed with non-retryable application error",
 				Cause: resultmap.ApplicationError(&f), RetryBehavior: nexus.HandlerErrorRetryBehaviorNonRetryable,
 			})
 		},
 		"workflow of an activity": func(t *testing.T, f contract.Failure) error {
+			t.Helper()
+
 			return toError(t, wrapActivity(toProto(resultmap.ApplicationError(&f))))
 		},
 		"workflow that wraps the error of an activity": func(t *testing.T, f contract.Failure) error {
+			t.Helper()
+
 			err := toError(t, wrapActivity(toProto(resultmap.ApplicationError(&f))))
 			return travel(t, fmt.Errorf("%w", err))
 		},
 		"workflow that called the operation": func(t *testing.T, f contract.Failure) error {
+			t.Helper()
+
 			return toError(t, wrapOperation(toProto(travel(t, resultmap.OperationError(&f)))))
 		},
 		"workflow client": func(t *testing.T, f contract.Failure) error {
+			t.Helper()
+
 			err := toError(t, wrapOperation(toProto(travel(t, resultmap.OperationError(&f)))))
 			return fmt.Errorf("call of a tool: %w", errors.Join(errors.New("two things"), err))
 		},
@@ -261,8 +276,8 @@ func TestFromErrorGoesByType(t *testing.T) {
 			want: contract.Failure{Code: contract.CodeFailed, Type: "NoRows", Message: "No key 7."}},
 		{name: "operation failed with a cause only", err: &nexus.OperationError{State: nexus.OperationStateFailed, Cause: app("No key 7.", "NoKey", nil)},
 			want: contract.Failure{Code: contract.CodeFailed, Type: "NoKey", Message: "No key 7."}},
-		{name: "operation failed with a plain cause only, here", err: &nexus.OperationError{State: nexus.OperationStateFailed, Cause: errors.New("No key 7.")}, local: true,
-			want: contract.Failure{Code: contract.CodeFailed, Message: "No key 7."}},
+		{name: "operation failed with a plain cause only, here", err: &nexus.OperationError{State: nexus.OperationStateFailed, Cause: errors.New("no key 7")}, local: true,
+			want: contract.Failure{Code: contract.CodeFailed, Message: "no key 7"}},
 
 		{name: "unknown operation", err: handler(nexus.HandlerErrorTypeNotFound, `operation "x" not found`, nil),
 			want: contract.Failure{Code: contract.CodeUnavailable, Message: `The service did not take the call: operation "x" not found`}},

@@ -55,8 +55,8 @@ func tools() []scripted {
 	var all []scripted
 	seen := map[string]bool{}
 	for _, c := range cases() {
-		if !seen[c.scripted.name] {
-			seen[c.scripted.name] = true
+		if !seen[c.name] {
+			seen[c.name] = true
 			all = append(all, c.scripted)
 		}
 	}

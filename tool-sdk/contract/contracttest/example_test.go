@@ -22,12 +22,13 @@ func ExampleNewService() {
 var (
 	temporalClient client.Client
 	temporalWorker worker.Worker
+	t              *testing.T
 )
 
 // A service checks itself in a test of its own, with a Worker that runs behind a
 // Nexus endpoint.
 func ExampleService() {
-	_ = func(t *testing.T) { // func TestContract(t *testing.T)
+	_ = func() { // func TestContract(t *testing.T)
 		contracttest.Service(t, contracttest.NexusCall(temporalClient, "my-endpoint", "my-tools", 10*time.Second))
 	}
 	fmt.Println("go test -run TestContract")
@@ -36,7 +37,7 @@ func ExampleService() {
 
 // A caller checks itself against the scripted service.
 func ExampleCaller() {
-	_ = func(t *testing.T) { // func TestContract(t *testing.T)
+	_ = func() { // func TestContract(t *testing.T)
 		temporalWorker.RegisterNexusService(contracttest.NewService("scripted"))
 		contracttest.Caller(t, func(_ context.Context, tool string, arguments json.RawMessage) contracttest.Outcome {
 			answer := myCaller(tool, arguments)

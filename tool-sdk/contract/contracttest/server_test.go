@@ -132,17 +132,27 @@ func TestAgainstTemporal(t *testing.T) {
 	endpoint := serve(t, c, contracttest.NewService("scripted"))
 
 	t.Run("service", func(t *testing.T) {
+		t.Parallel()
+
 		contracttest.Service(t, contracttest.NexusCall(c, endpoint, "scripted", 10*time.Second))
 	})
 	t.Run("caller", func(t *testing.T) {
+		t.Parallel()
+
 		contracttest.Caller(t, (&caller{client: c, endpoint: endpoint, service: "scripted"}).call)
 	})
 	t.Run("context", func(t *testing.T) {
+		t.Parallel()
+
 		ctx, cancel := context.WithCancelCause(t.Context())
 		stop := time.AfterFunc(200*time.Millisecond, func() { cancel(errStop) })
 		defer stop.Stop()
 		_, err := contracttest.NexusCall(c, endpoint, "scripted", 0)(ctx, "timed_out", json.RawMessage("{}"))
 		require.ErrorIs(t, err, errStop)
 	})
-	t.Run("limits", func(t *testing.T) { checkLimits(t, c) })
+	t.Run("limits", func(t *testing.T) {
+		t.Parallel()
+
+		checkLimits(t, c)
+	})
 }
