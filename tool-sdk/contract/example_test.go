@@ -87,7 +87,7 @@ func ExampleDecodeTool() {
 	// io.temporal/scheduleToCloseTimeoutMs: 100ms is shorter than a Temporal server can keep; 3s is used
 	// {ReadOnly:false Destructive:true Idempotent:true}
 	// name: the name "a b" has ' '; only letters, digits, _ and - of ASCII are allowed
-	// inputSchema: its type is "string", want "object"
+	// inputSchema: type: "string", want "object"
 }
 
 func ExampleCheckInputSchema() {
@@ -96,7 +96,7 @@ func ExampleCheckInputSchema() {
 	fmt.Println(contract.CheckSchema(json.RawMessage(`{"type":"array"}`)))
 	// Output:
 	// <nil>
-	// its type is "array", want "object"
+	// type: "array", want "object"
 	// <nil>
 }
 

@@ -155,7 +155,7 @@ func CheckSchema(raw json.RawMessage) error {
 		return err
 	}
 	if name := TypeName(raw); name != "an object" && name != "a boolean" {
-		return fmt.Errorf("%s, want an object", name)
+		return fmt.Errorf("%s, want an object or a boolean", name)
 	}
 	return nil
 }
@@ -172,7 +172,7 @@ func CheckInputSchema(raw json.RawMessage) error {
 	}
 	v := o.Get("type")
 	if typ, _ := text(v); typ != "object" {
-		return fmt.Errorf("its type is %s, want \"object\"", brief(v))
+		return fmt.Errorf("type: %s, want \"object\"", brief(v))
 	}
 	return nil
 }
