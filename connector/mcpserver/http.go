@@ -145,7 +145,7 @@ func (s *Server) mcpHandler() http.Handler {
 		ctx := context.WithValue(r.Context(), streamKey{}, out)
 		ctx = context.WithValue(ctx, paramsKey{}, params)
 		r = r.WithContext(ctx)
-		r.Body = io.NopCloser(bytes.NewReader(body))
+		r.Body = io.NopCloser(bytes.NewReader(representable(body)))
 		sdk.ServeHTTP(out, r)
 	})
 }

@@ -111,6 +111,7 @@ func (c *stdioConn) deliver(line []byte) {
 	if req, ok := msg.(*jsonrpc.Request); ok {
 		if req.IsCall() {
 			req.Extra = &mcp.RequestExtra{Header: http.Header{stdioParams: {string(req.Params)}}}
+			req.Params = representable(req.Params)
 		}
 		if !c.accept(req) {
 			return
