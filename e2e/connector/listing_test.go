@@ -175,7 +175,7 @@ func TestMethodsThatNoServiceHas(t *testing.T) {
 	eachPeer(t, nil, func(t *testing.T, p *harness.Peer) {
 		for method, params := range map[string]string{
 			"prompts/list": `{}`, "prompts/get": `{"name":"x"}`, "resources/list": `{}`, "resources/templates/list": `{}`,
-			"resources/read": `{"uri":"file:///x"}`,
+			"resources/read":      `{"uri":"file:///x"}`,
 			"completion/complete": `{"ref":{"type":"ref/prompt","name":"x"},"argument":{"name":"a","value":"b"}}`,
 		} {
 			m := p.Call(t, method, params)

@@ -1,0 +1,174 @@
+package connector_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/durable-mcp/durable-mcp/e2e/harness"
+	"github.com/stretchr/testify/require"
+)
+
+// failure is what goes with an error result that the product made.
+type failure struct {
+	Type      string
+	Retryable bool
+}
+
+func failureOf(t *testing.T, r harness.ToolResult) failure {
+	t.Helper()
+	require.True(t, r.IsError, "%s", r.Raw)
+	var f failure
+	require.NoError(t, json.Unmarshal(r.Meta["io.temporal/failure"], &f), "%s", r.Raw)
+	require.NotEmpty(t, r.Meta["io.temporal/operationId"], "%s", r.Raw)
+	return f
+}
+
+// TestFailures is the failure table of the wire contract, as an MCP caller sees it.
+func TestFailures(t *testing.T) {
+	t.Parallel()
+
+	eachPeer(t, nil, func(t *testing.T, p *harness.Peer) {
+		const details = `{"content":[{"type":"text","text":"no <b>"},{"type":"hologram","n":1.0}],"isError":true,"structuredContent":{"n":9007199254740993},"_meta":{"com.example/z":1.0}}`
+		for _, how := range []string{"fail", "slow"} {
+			as := map[string]string{"fail": "as", "slow": "fail"}[how]
+			r := p.Tool(t, how, `{"`+as+`":"tool","details":`+details+`}`)
+			require.True(t, r.IsError)
+			harness.RequireExact(t, `{"n":9007199254740993}`, string(r.Structured))
+			require.Len(t, r.Content, 2)
+			harness.RequireExact(t, `{"type":"hologram","n":1.0}`, string(r.Content[1]))
+			harness.RequireExact(t, `1.0`, string(r.Meta["com.example/z"]))
+			require.NotContains(t, r.Meta, "io.temporal/failure", "it is the tool's own")
+		}
+
+		e := p.ToolError(t, "fail", `{"as":"protocol","details":{"code":-32042,"message":"ask first <b>","data":{"n":9007199254740993,"b":1.0}}}`)
+		require.Equal(t, -32042, e.Code)
+		require.Equal(t, "ask first <b>", e.Message)
+		harness.RequireExact(t, `{"n":9007199254740993,"b":1.0}`, string(e.Data))
+
+		r := p.Tool(t, "fail", `{"as":"unknown"}`)
+		require.Equal(t, failure{Type: "McpOutcomeUnknown"}, failureOf(t, r))
+		require.JSONEq(t, `"unknown"`, string(r.Meta["io.temporal/outcome"]))
+		require.Contains(t, r.Text(t), "The connection broke after the call was sent.")
+		require.Contains(t, r.Text(t), "outcome is unknown")
+
+		r = p.Tool(t, "fail", `{"as":"size"}`)
+		require.Equal(t, failure{Type: "McpPayloadTooLarge"}, failureOf(t, r))
+		require.Contains(t, r.Text(t), "3000000 bytes")
+
+		r = p.Tool(t, "fail", `{"as":"error"}`)
+		require.Equal(t, failure{Type: "failed"}, failureOf(t, r))
+		require.Equal(t, "it does not <work>", r.Text(t))
+
+		r = p.Tool(t, "slow", `{"fail":"the disk is <full>"}`)
+		require.Equal(t, failure{Type: "Broken"}, failureOf(t, r))
+		require.Equal(t, "the disk is <full>", r.Text(t))
+
+		r = p.Tool(t, "fail", `{"as":"canceled"}`)
+		require.Equal(t, "canceled", failureOf(t, r).Type)
+		require.Contains(t, r.Text(t), "cancel")
+
+		r = p.Tool(t, "fail", `{"as":"nonsense"}`)
+		require.Equal(t, failure{Type: "BAD_REQUEST"}, failureOf(t, r))
+		require.Contains(t, r.Text(t), `nothing fails as "nonsense"`)
+	})
+}
+
+func TestTimeoutNamesItself(t *testing.T) {
+	t.Parallel()
+
+	p := stdioPeer(t, harness.Revision2025November)
+	began := time.Now()
+	r := p.Tool(t, "brief", `{"seconds":60}`)
+	require.Greater(t, time.Since(began), 2*time.Second)
+	require.Equal(t, "timed_out", failureOf(t, r).Type)
+	require.Contains(t, r.Text(t), "schedule-to-close")
+	require.NotContains(t, r.Text(t), "No handler", "one has started it")
+}
+
+// TestPayloadsOverTheLimit: nothing is started for arguments that Temporal cannot
+// hold, and a result that it cannot hold is an answer too.
+func TestPayloadsOverTheLimit(t *testing.T) {
+	t.Parallel()
+
+	kit := harness.SharedService(t)
+	eachPeer(t, nil, func(t *testing.T, p *harness.Peer) {
+		line := harness.Unique("line")
+		r := p.Tool(t, "note", `{"line":"`+line+`","fat":"`+strings.Repeat("x", 2<<20)+`"}`)
+		require.True(t, r.IsError)
+		var f failure
+		require.NoError(t, json.Unmarshal(r.Meta["io.temporal/failure"], &f))
+		require.Equal(t, failure{Type: "McpPayloadTooLarge"}, f)
+		require.NotContains(t, r.Meta, "io.temporal/operationId", "nothing was started")
+		require.Regexp(t, `would take 2097\d\d\d bytes; one Temporal payload holds at most 2097\d\d\d\.`, r.Text(t))
+		require.Zero(t, kit.Effects(t, line))
+
+		fits := p.Tool(t, "note", `{"line":"`+line+`","fat":"`+strings.Repeat("x", 1<<20)+`"}`)
+		require.False(t, fits.IsError, "%.300s", fits.Raw)
+		require.Equal(t, 1, kit.Effects(t, line))
+
+		big := p.Tool(t, "big", `{"bytes":2500000}`)
+		t.Logf("a service that lets a result of 2.5 MB go: %s", big.Raw)
+		require.True(t, big.IsError)
+		require.Len(t, p.Tool(t, "big", `{"bytes":1500000}`).Text(t), 1500000)
+	})
+}
+
+// TestDeadServices: no worker, no endpoint, no service. Each has its own words,
+// and its neighbour is served.
+func TestDeadServices(t *testing.T) {
+	t.Parallel()
+
+	kit := harness.SharedService(t)
+	temporal := harness.Shared(t)
+	idle := temporal.PrepareService(t)
+	p := temporal.StartStdio(t, "--service", "absent=no-such-endpoint", "--service", idle.Name, "--service", kit.Name,
+		"--service", "wrong="+kit.Name, "--discovery-timeout", "2s").Speak(t, harness.Revision2025November)
+	began := time.Now()
+	list := listTools(t, p)
+	require.Less(t, time.Since(began), 10*time.Second)
+	require.Contains(t, list.names(t), "echo")
+	var warnings []string
+	require.NoError(t, json.Unmarshal(list.Meta["io.temporal/warnings"], &warnings))
+	text := strings.Join(warnings, "\n")
+	t.Log(text)
+	require.Contains(t, text, `There is no Nexus endpoint "no-such-endpoint"`)
+	require.Contains(t, text, "no worker polls")
+	require.Contains(t, text, `"wrong"`)
+	require.Contains(t, text, "not found")
+
+	e := p.ToolError(t, "theirs", `{}`)
+	require.Equal(t, -32602, e.Code)
+	require.Contains(t, e.Message, "no worker polls", "the reader learns why it may be unknown")
+	require.JSONEq(t, `{"a":1}`, string(p.Tool(t, "echo", `{"a":1}`).Structured))
+}
+
+// TestFeatureOff: a server without the settings says so, with the remedy.
+func TestFeatureOff(t *testing.T) {
+	t.Parallel()
+
+	temporal := harness.StartTemporal(t)
+	service := temporal.StartService(t)
+	p := temporal.StartStdio(t, "--service", service.Name).Speak(t, harness.Revision2026)
+	list := listTools(t, p)
+	require.Equal(t, []string{"cancel_operation", "get_operation_result", "list_operations"}, list.names(t))
+	require.Contains(t, string(list.Meta["io.temporal/warnings"]), "nexusoperation.enableStandalone=true")
+	require.NotNil(t, list.TTL)
+	require.Equal(t, 1000, *list.TTL, "more may come soon")
+}
+
+// TestCallbacksOff: an activity tool on a server without callbacks fails at once,
+// with the server's words.
+func TestCallbacksOff(t *testing.T) {
+	t.Parallel()
+
+	temporal := harness.StartTemporal(t, harness.ServerFlags[:2]...)
+	service := temporal.StartService(t)
+	p := temporal.StartStdio(t, "--service", service.Name).Speak(t, harness.Revision2026)
+	require.JSONEq(t, `{"a":1}`, string(p.Tool(t, "echo", `{"a":1}`).Structured))
+	r := p.Tool(t, "act", `{"value":1}`)
+	t.Logf("%s", r.Raw)
+	require.True(t, r.IsError)
+	require.Contains(t, r.Text(t), "callbacks are not enabled")
+}
