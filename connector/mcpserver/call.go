@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/durable-mcp/durable-mcp/connector/operation"
@@ -39,6 +41,8 @@ func (s *Server) callTool(ctx context.Context, next mcp.MethodHandler, req *mcp.
 	if err != nil {
 		return nil, err
 	}
+	// The decoder made the map for 64 keys; it stays for as long as the call.
+	req.Params.Meta = maps.Clone(req.Params.Meta)
 	openStream(ctx)
 	return s.run(ctx, req, operation.Call{
 		Endpoint:       entry.Service.Endpoint,
@@ -185,24 +189,24 @@ func (s *Server) progress(ctx context.Context, req *mcp.CallToolRequest, id stri
 		}
 	}
 	tell(fmt.Sprintf("%s is running durably as operation %s.", req.Params.Name, id))
-	done, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		tick := time.NewTicker(s.options.ProgressInterval)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				tell(fmt.Sprintf("%s has been running for %s (operation %s).",
-					req.Params.Name, time.Since(began).Round(time.Second), id))
-			case <-done:
-				return
-			}
+	// A timer, not a goroutine: thousands of calls may be waiting.
+	var mu sync.Mutex
+	stopped := false
+	var timer *time.Timer
+	timer = time.AfterFunc(s.options.ProgressInterval, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if stopped {
+			return
 		}
-	}()
+		tell(fmt.Sprintf("%s has been running for %s (operation %s).", req.Params.Name, time.Since(began).Round(time.Second), id))
+		timer.Reset(s.options.ProgressInterval)
+	})
 	return func() {
-		close(done)
-		<-ended // no notification after the result
+		mu.Lock()
+		defer mu.Unlock()
+		stopped = true // no notification after the result
+		timer.Stop()
 	}
 }
 

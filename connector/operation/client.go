@@ -14,13 +14,14 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/converter"
 )
 
 // Client runs tool calls on one Temporal namespace. It is safe for concurrent
 // use and keeps nothing between calls.
 type Client struct {
 	temporal client.Client
+	starts   starts
+	polls    polls
 	log      *slog.Logger
 }
 
@@ -41,7 +42,12 @@ func New(temporal client.Client, options Options) (*Client, error) {
 		return nil, errors.New("operation: the Temporal client lacks operation.Interceptor(); " +
 			"add it to client.Options.Interceptors, since the Go SDK sets Nexus headers in no other way")
 	}
-	return &Client{temporal: temporal, log: options.Logger}, nil
+	return &Client{
+		temporal: temporal,
+		starts:   make(starts, maxStarts),
+		polls:    polls{temporal: temporal, open: map[*wait]struct{}{}},
+		log:      options.Logger,
+	}, nil
 }
 
 // Temporal returns the client that this one stands on.
@@ -100,7 +106,10 @@ func (c *Client) Start(ctx context.Context, call Call) (id string, err error) {
 	ctx = context.WithValue(ctx, headerKey{}, headers)
 	var pause backoff
 	for {
-		_, err := nc.ExecuteOperation(ctx, call.Tool.Name, resultmap.RawValue(input), options)
+		err := c.starts.do(func() error {
+			_, err := nc.ExecuteOperation(ctx, call.Tool.Name, resultmap.RawValue(input), options)
+			return err
+		})
 		var started *serviceerror.NexusOperationExecutionAlreadyStarted
 		switch {
 		case err == nil:
@@ -200,8 +209,7 @@ func (c *Client) wait(ctx context.Context, id string, budget time.Duration) (jso
 	}
 	var pause backoff
 	for {
-		var output converter.RawValue
-		err := c.handle(id).Get(poll, &output)
+		output, err := c.polls.get(poll, id)
 		if err == nil {
 			return resultmap.JSON(output)
 		}
@@ -285,4 +293,21 @@ func (b *backoff) sleep(ctx context.Context) bool {
 	case <-ctx.Done():
 		return false
 	}
+}
+
+// starts bounds how many starts are on their way at once. Each runs on a
+// goroutine of its own: an RPC needs a deep stack, and that of the caller, which
+// stays for as long as the call is waited for, would keep its size.
+type starts chan struct{}
+
+const maxStarts = 64
+
+func (s starts) do(start func() error) error {
+	s <- struct{}{}
+	done := make(chan error, 1)
+	go func() {
+		defer func() { <-s }()
+		done <- start()
+	}()
+	return <-done
 }
