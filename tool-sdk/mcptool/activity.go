@@ -138,7 +138,7 @@ type activityRunner struct {
 // activityName is the type of the activity behind a service's operation.
 func activityName(service, operation string) string { return service + "." + operation }
 
-func (a *activityRunner) check() error {
+func (a *activityRunner) check() []error {
 	var errs []error
 	o := a.options
 	if a.f == nil {
@@ -150,12 +150,13 @@ func (a *activityRunner) check() error {
 	if o.HeartbeatTimeout != 0 && o.HeartbeatTimeout < minHeartbeatTimeout {
 		errs = append(errs, fmt.Errorf("HeartbeatTimeout: %s, want at least %s", o.HeartbeatTimeout, minHeartbeatTimeout))
 	}
-	for field, d := range map[string]time.Duration{"ScheduleToCloseTimeout": o.ScheduleToCloseTimeout, "StartToCloseTimeout": o.StartToCloseTimeout} {
-		if d < 0 {
-			errs = append(errs, fmt.Errorf("%s: %s is negative", field, d))
-		}
+	if o.ScheduleToCloseTimeout < 0 {
+		errs = append(errs, fmt.Errorf("ScheduleToCloseTimeout: %s is negative", o.ScheduleToCloseTimeout))
 	}
-	return errors.Join(errs...)
+	if o.StartToCloseTimeout < 0 {
+		errs = append(errs, fmt.Errorf("StartToCloseTimeout: %s is negative", o.StartToCloseTimeout))
+	}
+	return errs
 }
 
 func (a *activityRunner) operation() (nexus.Operation[activityInput, converter.RawValue], error) {
@@ -168,8 +169,9 @@ func (a *activityRunner) operation() (nexus.Operation[activityInput, converter.R
 // that is delivered again finds the first one, also after it closed.
 func (a *activityRunner) start(ctx context.Context, nc temporalnexus.NexusClient, in activityInput, options temporalnexus.StartTemporalOperationOptions) (temporalnexus.TemporalOperationResult[converter.RawValue], error) {
 	name := activityName(nexus.ExtractHandlerInfo(ctx).Service, a.name)
+	id := a.name + "-" + options.RequestID
 	started, err := temporalnexus.StartUntypedActivity[converter.RawValue](ctx, nc, client.StartActivityOptions{
-		ID:                       a.name + "-" + options.RequestID,
+		ID:                       id,
 		ScheduleToCloseTimeout:   a.timeLeft(options.Header),
 		StartToCloseTimeout:      a.options.StartToCloseTimeout,
 		HeartbeatTimeout:         a.heartbeatTimeout(),
@@ -182,8 +184,27 @@ func (a *activityRunner) start(ctx context.Context, nc temporalnexus.NexusClient
 		return started, &contract.Failure{Code: contract.CodeUnavailable, Cause: err, Message: fmt.Sprintf(
 			"Temporal refused the activity behind the tool: %v. Activity tools need the dynamic configuration "+
 				"activity.enableCallbacks=true in the namespace of their Worker.", err)}
+	case errors.As(err, new(*serviceerror.FailedPrecondition)), errors.As(err, new(*serviceerror.ActivityExecutionAlreadyStarted)):
+		return outcome(ctx, id)
 	}
 	return started, err
+}
+
+// outcome answers for an activity of this very request that has closed: an earlier
+// delivery of the start had made it.
+func outcome(ctx context.Context, id string) (temporalnexus.TemporalOperationResult[converter.RawValue], error) {
+	var value converter.RawValue
+	err := temporalnexus.GetClient(ctx).GetActivityHandle(client.GetActivityHandleOptions{ActivityID: id}).Get(ctx, &value)
+	var application *temporal.ApplicationError
+	switch {
+	case err == nil:
+		return temporalnexus.NewSyncResult(value), nil
+	case errors.As(err, &application):
+		err = application
+	default:
+		err = resultmap.FromError(err)
+	}
+	return temporalnexus.TemporalOperationResult[converter.RawValue]{}, err
 }
 
 func (a *activityRunner) heartbeatTimeout() time.Duration {

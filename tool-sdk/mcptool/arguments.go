@@ -3,7 +3,9 @@ package mcptool
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -28,7 +30,7 @@ func compileArguments(raw json.RawMessage) (*arguments, error) {
 	if err := exactNumbers(s, raw); err != nil {
 		return nil, err
 	}
-	resolved, err := s.Resolve(&jsonschema.ResolveOptions{ValidateDefaults: true})
+	resolved, err := s.Resolve(&jsonschema.ResolveOptions{ValidateDefaults: true, Loader: noLoader})
 	if err != nil {
 		return nil, err
 	}
@@ -38,6 +40,11 @@ func compileArguments(raw json.RawMessage) (*arguments, error) {
 		root.addParts(s.Schema)
 	}
 	return &arguments{root: root, hasDefaults: bytes.Contains(raw, []byte(`"default"`))}, nil
+}
+
+// noLoader is what jsonschema finds at a reference to elsewhere.
+func noLoader(*url.URL) (*jsonschema.Schema, error) {
+	return nil, errors.New("the reference leads out of the schema, and nothing is fetched")
 }
 
 // check returns what is wrong with arguments, a line for each fault; none for
@@ -132,8 +139,7 @@ func (a *arguments) referred(s *jsonschema.Schema) *jsonschema.Schema {
 	return nil
 }
 
-// propertyNames returns the properties in the order of the Go fields, or of the
-// alphabet.
+// propertyNames returns the properties in the order of the schema.
 func propertyNames(s *jsonschema.Schema) []string {
 	names := slices.Clone(s.PropertyOrder)
 	rest := make([]string, 0, len(s.Properties))

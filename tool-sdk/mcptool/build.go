@@ -96,7 +96,7 @@ func (b *builder) addActivity(place string, op nexus.RegisterableOperation) {
 	if !ok {
 		return
 	}
-	if err := a.runner().check(); err != nil {
+	for _, err := range a.runner().check() {
 		b.fault(place, err)
 	}
 	b.activities = append(b.activities, a.runner())
@@ -157,6 +157,12 @@ func (d *declaration) fault(field string, err error) {
 	d.faults = append(d.faults, fmt.Errorf("%s: %w", field, err))
 }
 
+func (d *declaration) faultEach(field string, err error) {
+	for _, err := range unjoin(err) {
+		d.fault(field, err)
+	}
+}
+
 // faulty tells whether the field that an error is about has a fault already.
 func (d *declaration) faulty(err error) bool {
 	field, _, _ := strings.Cut(err.Error(), ":")
@@ -205,7 +211,7 @@ func (d *declaration) input() json.RawMessage {
 	if len(raw) == 0 {
 		var err error
 		if raw, err = derived(inputSchema(d.operation.operation.input)); err != nil {
-			d.fault("inputSchema", err)
+			d.faultEach("inputSchema", err)
 			return nil
 		}
 	} else if err := contract.CheckInputSchema(raw); err != nil {
@@ -234,14 +240,19 @@ func (d *declaration) output() json.RawMessage {
 		if contract.IsNull(raw) {
 			return nil
 		}
-		if _, err := compileArguments(raw); err != nil {
+		err := contract.CheckSchema(raw)
+		if err == nil {
+			_, err = compileArguments(raw)
+		}
+		if err != nil {
 			d.fault("outputSchema", err)
+			return nil
 		}
 		return raw
 	}
 	raw, err := derived(outputSchema(d.operation.operation.output))
 	if err != nil {
-		d.fault("outputSchema", fmt.Errorf("%w; Tool.OutputSchema may say what the type cannot", err))
+		d.faultEach("outputSchema", err)
 	}
 	return raw
 }

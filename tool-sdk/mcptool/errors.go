@@ -83,7 +83,7 @@ func handlerError(err error, starts bool) error {
 
 func retryable(typ nexus.HandlerErrorType, err error) error {
 	return &nexus.HandlerError{
-		Type: typ, Message: err.Error(), Cause: err,
+		Type: typ, Message: err.Error(), // a cause would say the same again
 		RetryBehavior: nexus.HandlerErrorRetryBehaviorRetryable,
 	}
 }

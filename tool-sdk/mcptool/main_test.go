@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 	nexuspb "go.temporal.io/api/nexus/v1"
 	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	sdklog "go.temporal.io/sdk/log"
@@ -56,6 +57,7 @@ func withServer(run func() int) int {
 			"--dynamic-config-value", "nexusoperation.enableStandalone=true",
 			"--dynamic-config-value", "activity.enableCallbacks=true",
 			"--dynamic-config-value", "history.outboundProcessorMaxPollRPS=1000",
+			"--dynamic-config-value", "history.enableUpdateCallbacks=true",
 		},
 	})
 	if err != nil {
@@ -217,3 +219,12 @@ var errBoom = errors.New("boom")
 func readOnly(description string) mcptool.Tool {
 	return mcptool.Tool{Description: description, Annotations: mcptool.Annotations{ReadOnlyHint: true}}
 }
+
+// countWorkflows counts the Workflows of a task queue.
+func countWorkflows(taskQueue string) *workflowservice.CountWorkflowExecutionsRequest {
+	return &workflowservice.CountWorkflowExecutionsRequest{
+		Namespace: "default", Query: fmt.Sprintf("TaskQueue='%s'", taskQueue),
+	}
+}
+
+func failure(err error) *contract.Failure { return resultmap.FromError(err) }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -94,7 +95,8 @@ func exactValue(raw json.RawMessage) (any, error) {
 }
 
 // exactNumbers puts the numbers of a schema's JSON in the places where jsonschema
-// has rounded ones, and refuses those that it cannot keep.
+// has rounded ones, and refuses those that it cannot keep. The properties get the
+// order that they have in the JSON.
 func exactNumbers(s *jsonschema.Schema, raw json.RawMessage) error {
 	o, err := contract.ParseObject(raw)
 	if err != nil || s == nil { // true and false
@@ -132,10 +134,13 @@ func exactChildren(s *jsonschema.Schema, o contract.Object) error {
 		if err != nil {
 			continue
 		}
-		for name, child := range children {
-			if err := exactNumbers(child, members.Get(name)); err != nil {
+		for _, name := range distinct(members.Keys()) {
+			if err := exactNumbers(children[name], members.Get(name)); err != nil {
 				return fmt.Errorf("%s: %s: %w", key, name, err)
 			}
+		}
+		if key == "properties" {
+			s.PropertyOrder = distinct(members.Keys())
 		}
 	}
 	lists := map[string][]*jsonschema.Schema{
@@ -163,4 +168,15 @@ func exactChildren(s *jsonschema.Schema, o contract.Object) error {
 		}
 	}
 	return nil
+}
+
+// distinct drops what came before.
+func distinct(keys []string) []string {
+	kept := make([]string, 0, len(keys))
+	for _, k := range keys {
+		if !slices.Contains(kept, k) {
+			kept = append(kept, k)
+		}
+	}
+	return kept
 }

@@ -37,8 +37,8 @@ var anything = []string{"null", "array", "boolean", "number", "object", "string"
 
 // known are types whose JSON is not what their Go kind says.
 var known = map[reflect.Type]*jsonschema.Schema{
-	rawMessage:                    {Types: anything},
-	rawValue:                      {Types: anything},
+	rawMessage:                     {Types: anything},
+	rawValue:                       {Types: anything},
 	reflect.TypeFor[json.Number](): {Type: "number"},
 	reflect.TypeFor[big.Int]():     {Type: "integer"},
 	reflect.TypeFor[[]byte]():      {Types: []string{"null", "string"}, ContentEncoding: "base64"},
@@ -100,7 +100,7 @@ func typeSchema(t reflect.Type) (*jsonschema.Schema, error) {
 	collectCustom(t, custom, map[reflect.Type]bool{})
 	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: custom})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w; a raw JSON Schema in the declaration may say what the type cannot", err)
 	}
 	err = errors.Join(applyTags(t, s, "")...)
 	forget(s)

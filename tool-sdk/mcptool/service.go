@@ -57,7 +57,7 @@ type entry struct {
 func NewService(name string, options ...ServiceOptions) *Service {
 	s := &Service{name: name}
 	if name == "" {
-		s.faults = append(s.faults, errors.New("service: the name is empty"))
+		s.faults = append(s.faults, errors.New("the name is empty"))
 	}
 	switch len(options) {
 	case 0:

@@ -69,6 +69,9 @@ func fieldName(f reflect.StructField) (string, bool) {
 
 // applyTag applies "key=value,key=value" to a field's schema.
 func applyTag(tag string, s *jsonschema.Schema) []error {
+	if tag == "" {
+		return []error{errors.New("empty")}
+	}
 	var errs []error
 	for _, part := range split(tag, ',') {
 		key, value, given := strings.Cut(part, "=")
