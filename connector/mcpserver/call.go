@@ -193,6 +193,8 @@ func (s *Server) progress(ctx context.Context, req *mcp.CallToolRequest, id stri
 	var mu sync.Mutex
 	stopped := false
 	var timer *time.Timer
+	mu.Lock() // until timer is set, which its function needs
+	defer mu.Unlock()
 	timer = time.AfterFunc(s.options.ProgressInterval, func() {
 		mu.Lock()
 		defer mu.Unlock()
