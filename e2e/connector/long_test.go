@@ -116,11 +116,11 @@ func TestPollToolsRefuseWhatIsNotTheCallersOwn(t *testing.T) {
 		require.Contains(t, missing.Text(t), "operation_id: missing")
 	}
 	// Nothing was cancelled by all that.
-	require.Eventually(t, func() bool {
+	harness.Until(t, func() bool {
 		r := theirs.Tool(t, "get_operation_result", `{"operation_id":"`+foreign+`"}`)
 		require.False(t, r.IsError, "%s", r.Raw)
 		return r.Structured == nil
-	}, harness.Patience, 100*time.Millisecond)
+	})
 }
 
 // TestListOperations: the caller's own calls, newest first, found by a process
@@ -138,10 +138,10 @@ func TestListOperations(t *testing.T) {
 
 	p = temporal.StartStdio(t, args...).Speak(t, harness.Revision2026)
 	var calls []harness.Operation
-	require.Eventually(t, func() bool {
+	harness.Until(t, func() bool {
 		calls = p.Operations(t, `{}`)
 		return len(calls) == 3 && calls[1].Status == "failed" && calls[2].Status == "completed"
-	}, harness.Patience, 50*time.Millisecond)
+	})
 	require.Equal(t, "slow", calls[0].Tool)
 	require.Equal(t, slow, calls[0].OperationID)
 	require.Equal(t, "running", calls[0].Status)
@@ -185,13 +185,13 @@ func TestCancelOperation(t *testing.T) {
 	require.Contains(t, r.Text(t), "recorded")
 	require.JSONEq(t, `{"status":"cancel_requested","operation_id":"`+id+`"}`, string(r.Structured))
 	var ended harness.ToolResult
-	require.Eventually(t, func() bool {
+	harness.Until(t, func() bool {
 		ended = p.Tool(t, "get_operation_result", `{"operation_id":"`+id+`"}`)
 		return ended.IsError
-	}, harness.Patience, 50*time.Millisecond)
+	})
 	require.Equal(t, "canceled", failureOf(t, ended).Type)
 	require.Contains(t, ended.Text(t), "canceled")
-	require.Eventually(t, func() bool { return kit.Effects(t, "cancelled "+line) == 1 }, harness.Patience, 50*time.Millisecond)
+	harness.Until(t, func() bool { return kit.Effects(t, "cancelled "+line) == 1 })
 
 	again := p.Tool(t, "cancel_operation", `{"operation_id":"`+id+`"}`)
 	require.False(t, again.IsError)
@@ -202,10 +202,10 @@ func TestCancelOperation(t *testing.T) {
 	for range 2 {
 		require.False(t, p.Tool(t, "cancel_operation", `{"operation_id":"`+id+`"}`).IsError)
 	}
-	require.Eventually(t, func() bool {
+	harness.Until(t, func() bool {
 		r := p.Tool(t, "get_operation_result", `{"operation_id":"`+id+`"}`)
 		return !r.IsError && r.Structured == nil && r.Text(t) == "done"
-	}, harness.Patience, 50*time.Millisecond)
+	})
 }
 
 // progress is the params of notifications/progress.

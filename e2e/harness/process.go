@@ -102,10 +102,12 @@ func (p *Process) Kill() {
 	<-p.done
 }
 
-// Signal sends a signal.
+// Signal sends a signal, if the process has not ended.
 func (p *Process) Signal(t testing.TB, signal os.Signal) {
 	t.Helper()
-	require.NoError(t, p.cmd.Process.Signal(signal))
+	if err := p.cmd.Process.Signal(signal); !errors.Is(err, os.ErrProcessDone) {
+		require.NoError(t, err)
+	}
 }
 
 // Exit waits for the process to end by itself and returns its exit code.
@@ -222,4 +224,15 @@ func (l *Log) Await(t testing.TB, text string) {
 	t.Helper()
 	_, err := l.await(text, func(s string) (string, bool) { return "", strings.Contains(s, text) })
 	require.NoError(t, err)
+}
+
+// Until waits until the condition is met. It runs on the test's own goroutine, so
+// the condition may end the test.
+func Until(t testing.TB, condition func() bool) {
+	t.Helper()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(Patience); !condition(); <-tick.C {
+		require.True(t, time.Now().Before(end), "the condition is not met in time")
+	}
 }
