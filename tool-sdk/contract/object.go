@@ -164,6 +164,30 @@ func Quote(s string) json.RawMessage {
 	return bytes.TrimRight(b.Bytes(), "\n")
 }
 
+// UnescapeHTML respells the escapes that encoding/json writes for <, > and & as
+// these characters. The value stays the same; for those who read JSON as text it is
+// what was meant. The JSON must be valid.
+func UnescapeHTML(raw json.RawMessage) json.RawMessage {
+	if !bytes.Contains(raw, []byte(`\u`)) {
+		return raw
+	}
+	b := make([]byte, 0, len(raw))
+	for i := 0; i < len(raw); i++ {
+		if raw[i] != '\\' {
+			b = append(b, raw[i])
+			continue
+		}
+		if raw[i+1] == 'u' {
+			if r := hex4(raw[i+2:]); r == '<' || r == '>' || r == '&' {
+				b, i = append(b, byte(r)), i+5
+				continue
+			}
+		}
+		b, i = append(b, raw[i], raw[i+1]), i+1
+	}
+	return b
+}
+
 // TypeName names the JSON type of a value for messages: "an object", "a string",
 // …, "nothing" where there is no value.
 func TypeName(raw json.RawMessage) string {

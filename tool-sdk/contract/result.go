@@ -61,7 +61,7 @@ func ValueResult(value json.RawMessage, hasOutputSchema bool) (Result, error) {
 	case "a string":
 		o.Set("content", Array(textBlock(value)))
 	default:
-		o.Set("content", Array(textBlock(Quote(string(value)))))
+		o.Set("content", Array(textBlock(Quote(string(UnescapeHTML(value))))))
 	}
 	if typ == "an object" || hasOutputSchema {
 		o.Set("structuredContent", value)
