@@ -202,11 +202,29 @@ func (c *stdioConn) Write(_ context.Context, msg jsonrpc.Message) error {
 			return nil // a cancelled request gets no answer (MCP, cancellation)
 		}
 	}
-	data, err := jsonrpc.EncodeMessage(msg)
+	data, err := encode(msg)
 	if err != nil {
 		return err
 	}
 	return c.writeLine(data)
+}
+
+// encode is jsonrpc.EncodeMessage without a second pass over a result, which is
+// compact JSON already and may be large.
+func encode(msg jsonrpc.Message) ([]byte, error) {
+	resp, ok := msg.(*jsonrpc.Response)
+	if !ok || resp.Error != nil {
+		return jsonrpc.EncodeMessage(msg)
+	}
+	id, err := json.Marshal(resp.ID.Raw())
+	if err != nil {
+		return nil, err
+	}
+	var o contract.Object
+	o.Set("jsonrpc", contract.Quote("2.0"))
+	o.Set("id", id)
+	o.Set("result", resp.Result)
+	return o.JSON(), nil
 }
 
 func (c *stdioConn) wantsAnswer(id jsonrpc.ID) bool {
