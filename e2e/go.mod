@@ -3,6 +3,7 @@ module github.com/durable-mcp/durable-mcp/e2e
 go 1.26.0
 
 require (
+	github.com/durable-mcp/durable-mcp/tool-sdk v0.1.0
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 	github.com/nexus-rpc/sdk-go v0.7.0
 	github.com/stretchr/testify v1.11.1
