@@ -103,7 +103,10 @@ func (e env) readArguments(arg string) (json.RawMessage, error) {
 func (e env) printResult(c *cli.Context, result contract.Result, err error) error {
 	if err != nil {
 		f := resultmap.FromError(err)
-		if f.Protocol() != nil || f.Code == contract.CodeInvalid {
+		if p := f.Protocol(); p != nil {
+			return p
+		}
+		if f.Code == contract.CodeInvalid {
 			return f
 		}
 		result = f.Result()

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -66,15 +67,46 @@ func jsonFlag(usage string) cli.Flag {
 	return &cli.BoolFlag{Name: flagJSON, Usage: usage, EnvVars: envVar(flagJSON)}
 }
 
-// listFlag is a repeatable flag. Its values are kept whole: a comma is part of
-// --service.
-type listFlag []string
+// listFlag is the value of a repeatable flag. The parts are kept whole: a comma
+// is part of --service. What the command line says replaces what the environment
+// does.
+type listFlag struct {
+	values  []string
+	fromEnv bool
+}
 
-func (l *listFlag) Set(value string) error { *l = append(*l, value); return nil }
-func (l *listFlag) String() string         { return strings.Join(*l, " ") }
+// Set implements [flag.Value].
+func (l *listFlag) Set(value string) error {
+	if l.fromEnv {
+		l.values, l.fromEnv = nil, false
+	}
+	l.values = append(l.values, value)
+	return nil
+}
 
-func repeatableFlag(name, usage string) *cli.GenericFlag {
-	return &cli.GenericFlag{Name: name, Value: &listFlag{}, Usage: usage, EnvVars: envVar(name)}
+func (l *listFlag) String() string { return strings.Join(l.values, " ") }
+
+// listGenericFlag reads the environment once, though it may be applied to more
+// than one command.
+type listGenericFlag struct{ *cli.GenericFlag }
+
+// Apply implements [cli.Flag].
+func (f listGenericFlag) Apply(set *flag.FlagSet) error {
+	l, _ := f.Value.(*listFlag)
+	vars := f.EnvVars
+	f.EnvVars = nil
+	err := f.GenericFlag.Apply(set)
+	f.EnvVars = vars
+	for _, name := range vars {
+		if value := os.Getenv(name); value != "" && len(l.values) == 0 {
+			l.values, l.fromEnv = []string{value}, true
+		}
+	}
+	return err
+}
+
+func repeatableFlag(name, usage string) cli.Flag {
+	return listGenericFlag{&cli.GenericFlag{Name: name, Value: &listFlag{}, Usage: usage, EnvVars: envVar(name)}}
 }
 
 func commonFlags() []cli.Flag {
@@ -207,7 +239,7 @@ func oneOf(c *cli.Context, flag string, values ...string) error {
 func list(c *cli.Context, flag string) []string {
 	var values []string
 	if l, ok := c.Generic(flag).(*listFlag); ok {
-		for _, v := range *l {
+		for _, v := range l.values {
 			values = append(values, strings.Fields(v)...)
 		}
 	}
