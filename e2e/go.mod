@@ -3,6 +3,7 @@ module github.com/durable-mcp/durable-mcp/e2e
 go 1.26.0
 
 require (
+	github.com/durable-mcp/durable-mcp/connector v0.1.0
 	github.com/durable-mcp/durable-mcp/tool-sdk v0.1.0
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 	github.com/nexus-rpc/sdk-go v0.7.0
@@ -33,7 +34,7 @@ require (
 	golang.org/x/time v0.15.0 // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20260526163538-3dc84a4a5aaa // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260526163538-3dc84a4a5aaa // indirect
-	google.golang.org/grpc v1.83.2 // indirect
+	google.golang.org/grpc v1.83.2
 	google.golang.org/protobuf v1.36.11 // indirect
 )
 
