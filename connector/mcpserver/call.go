@@ -69,6 +69,9 @@ func (s *Server) callOther(ctx context.Context, next mcp.MethodHandler, req *mcp
 // run is one durable call: from here on Temporal keeps it.
 func (s *Server) run(ctx context.Context, req *mcp.CallToolRequest, call operation.Call) (mcp.Result, error) {
 	began := time.Now()
+	stopProgress := func() {}
+	defer func() { stopProgress() }()
+	call.Starting = func(id string) { stopProgress = s.progress(ctx, req, id, began) }
 	// A client that leaves while the start is on its way must not leave an
 	// operation behind that nobody knows of, so the start has its own context.
 	start, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.WaitBudget)
@@ -77,7 +80,6 @@ func (s *Server) run(ctx context.Context, req *mcp.CallToolRequest, call operati
 	if err != nil {
 		return s.failed(req, id, err)
 	}
-	defer s.progress(ctx, req, id, began)()
 	budget, task := s.options.WaitBudget, s.wantsTask(req)
 	if task {
 		budget = s.options.TaskAfter
@@ -170,8 +172,9 @@ func IsRunning(r contract.Result) bool {
 		state.Status == "running" && state.ID != ""
 }
 
-// progress tells the client the operation's ID at once and then the elapsed
-// time, where it gave a token. The returned function ends that.
+// progress tells the client the operation's ID at once, before the start is on its
+// way, and then the elapsed time, where it gave a token. The returned function
+// ends that.
 func (s *Server) progress(ctx context.Context, req *mcp.CallToolRequest, id string, began time.Time) (stop func()) {
 	token := req.Params.GetProgressToken()
 	if token == nil {
@@ -188,7 +191,7 @@ func (s *Server) progress(ctx context.Context, req *mcp.CallToolRequest, id stri
 			s.options.Logger.Debug("a progress notification was not delivered", "operation_id", id, "error", err)
 		}
 	}
-	tell(fmt.Sprintf("%s is running durably as operation %s.", req.Params.Name, id))
+	tell(fmt.Sprintf("%s runs durably as operation %s.", req.Params.Name, id))
 	// A timer, not a goroutine: thousands of calls may be waiting.
 	var mu sync.Mutex
 	stopped := false

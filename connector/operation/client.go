@@ -68,6 +68,10 @@ type Call struct {
 	// same tool and key attaches to the first, running or closed. Empty never
 	// attaches.
 	IdempotencyKey string
+	// Starting, if it is set, is called with the ID once Temporal is about to be
+	// asked. Who passes the ID on then loses no call, whenever this process
+	// dies; an ID that Temporal does not know later was never started.
+	Starting func(id string)
 }
 
 // Start makes the call durable and returns the ID of its operation. A lost
@@ -102,6 +106,9 @@ func (c *Client) Start(ctx context.Context, call Call) (id string, err error) {
 		// Never a second run under one ID, running or closed.
 		IDConflictPolicy: enumspb.NEXUS_OPERATION_ID_CONFLICT_POLICY_FAIL,
 		IDReusePolicy:    enumspb.NEXUS_OPERATION_ID_REUSE_POLICY_REJECT_DUPLICATE,
+	}
+	if call.Starting != nil {
+		call.Starting(id)
 	}
 	ctx = context.WithValue(ctx, headerKey{}, headers)
 	var pause backoff

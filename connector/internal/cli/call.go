@@ -56,10 +56,8 @@ func (e env) call(c *cli.Context) error {
 	id, err := server.Operations().Start(c.Context, operation.Call{
 		Endpoint: entry.Service.Endpoint, Service: entry.Service.Name, Tool: entry.Tool,
 		Params: contract.CallParams{Arguments: args}, Caller: caller,
+		Starting: func(id string) { fmt.Fprintf(e.err, "operation %s\n", id) },
 	})
-	if id != "" {
-		fmt.Fprintf(e.err, "operation %s\n", id)
-	}
 	if err != nil {
 		return e.printResult(c, contract.Result{}, err)
 	}
