@@ -80,7 +80,7 @@ func NewActivityOperation[I, O any](name string, f func(ctx context.Context, inp
 			if err != nil {
 				return nil, toolError(err.Error())
 			}
-			input, _ := v.Interface().(I) // a nil interface is no I, and the zero I
+			input, _ := reflect.TypeAssert[I](v) // a nil interface is no I, and the zero I
 			return f(ctx, input)
 		}
 	}

@@ -223,7 +223,7 @@ func TestARedeliveredStartAttachesToTheActivity(t *testing.T) {
 				}
 				return greet(ctx, in)
 			}
-			op := &twice[nameInput, greeting]{inner: mcptool.NewActivityOperation("act", f, mcptool.ActivityOptions{})}
+			op := newTwice(mcptool.NewActivityOperation("act", f, mcptool.ActivityOptions{}))
 			s := mcptool.NewService("again")
 			mcptool.Add(s, op, mcptool.Tool{Description: "Greet.", Kind: contract.KindActivity})
 			c := serve(t, s, "again", func(w worker.Worker) { registerActivity(t, w, "again", op.inner) })
@@ -232,14 +232,18 @@ func TestARedeliveredStartAttachesToTheActivity(t *testing.T) {
 					require.Eventually(t, func() bool { return activitiesClosed(t, c.endpoint) }, 5*time.Second, 20*time.Millisecond)
 				}
 			}
-			op.after = func() { close(again) }
+			op.after = func() {
+				if state == "running" {
+					close(again)
+				}
+			}
 			if state == "failed" {
 				require.Equal(t, "no", c.answers("act", `{"name":"x"}`))
 			} else {
 				require.JSONEq(t, `{"text":"Hello, x!"}`, c.ok("act", `{"name":"x"}`))
 			}
-			if failure := op.second; failure != nil {
-				require.Equal(t, contract.CodeToolError, resultmap.FromError(failure).Code, "%v", failure)
+			if err := <-op.second; err != nil {
+				require.Equal(t, contract.CodeToolError, resultmap.FromError(err).Code, "%v", err)
 			}
 			require.EqualValues(t, 1, runs.Load())
 		})
@@ -252,7 +256,11 @@ type twice[I, O any] struct {
 
 	inner          nexus.Operation[I, O]
 	between, after func()
-	second         error
+	second         chan error // of the second start; the call may end before it
+}
+
+func newTwice[I, O any](inner nexus.Operation[I, O]) *twice[I, O] {
+	return &twice[I, O]{inner: inner, after: func() {}, second: make(chan error, 1)}
 }
 
 func (o *twice[I, O]) Name() string { return o.inner.Name() }
@@ -263,8 +271,8 @@ func (o *twice[I, O]) Start(ctx context.Context, in I, options nexus.StartOperat
 	}
 	o.between()
 	second, err := o.inner.Start(ctx, in, options)
-	o.second = err
 	o.after()
+	o.second <- err
 	return second, err
 }
 
@@ -310,4 +318,19 @@ func TestProgressOutlivesARetry(t *testing.T) {
 	}), mcptool.Tool{Description: "Go on."})
 	c := serve(t, s, "progress")
 	require.Equal(t, `"a third"`, c.ok("go_on", `{}`))
+}
+
+func TestAServerWithoutCallbacksIsNamed(t *testing.T) {
+	t.Parallel()
+	temporal(t) // or skip
+
+	plain, err := startServer("nexusoperation.enableStandalone=true")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = plain.Stop() })
+	s := mcptool.NewService("plain")
+	mcptool.Add(s, mcptool.NewActivityOperation("act", greet, mcptool.ActivityOptions{}), mcptool.Tool{Description: "Greet."})
+	c := serveOn(t, plain, s, "plain")
+	f := c.fails("act", `{"name":"x"}`)
+	require.Equal(t, contract.CodeUnavailable, f.Code, "%v", f.Cause)
+	require.Contains(t, f.Message, "activity.enableCallbacks=true")
 }

@@ -104,10 +104,12 @@ func (a *arguments) fill(s *jsonschema.Schema, raw json.RawMessage) json.RawMess
 // missing returns what stands for a member that is not there, or nil. An object
 // is made up only where its own defaults make it whole.
 func (a *arguments) missing(p *jsonschema.Schema) json.RawMessage {
-	if p.Default != nil {
+	switch {
+	case p.Ref != "": // a definition that refers to itself would have no end
+		return p.Default
+	case p.Default != nil:
 		return a.fill(p, p.Default)
-	}
-	if p.Type != "object" {
+	case p.Type != "object":
 		return nil
 	}
 	made := a.fill(p, json.RawMessage("{}"))

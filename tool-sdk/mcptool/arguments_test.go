@@ -141,6 +141,49 @@ func TestSchemasWithReferences(t *testing.T) {
 	require.Equal(t, `{"tree":{"next":{"n":1,"next":{"n":7}},"n":7},"x":"s"}`, output)
 }
 
+func TestDefaultsOfRecursiveSchemasEnd(t *testing.T) {
+	t.Parallel()
+
+	echo := echoing[json.RawMessage](t, `{"type":"object","properties":{"next":{"$ref":"#/$defs/node","type":"object","default":{}}},
+		"$defs":{"node":{"type":"object","properties":{"n":{"default":1},"next":{"$ref":"#/$defs/node","type":"object"},"more":{"$ref":"#","default":{}}}}}}`)
+	output, f := echo(`{"next":{}}`)
+	require.Nil(t, f)
+	require.Equal(t, `{"next":{"n":1,"more":{}}}`, output)
+	output, f = echo(`{}`)
+	require.Nil(t, f)
+	require.Equal(t, `{"next":{}}`, output)
+}
+
+func FuzzArguments(f *testing.F) {
+	for _, seed := range exactInputs {
+		f.Add(seed)
+	}
+	f.Add(`{"int":1,"INT":2,"int":3,"nested":{},"list":[{},{"n":"x"}],"x\ud800":null}`)
+	schema := readOnly("Echo.")
+	schema.InputSchema = json.RawMessage(`{"type":"object","properties":{
+		"int":{"type":["integer","null"],"maximum":9007199254740993e0,"default":1.0},
+		"nested":{"type":"object","properties":{"a":{"default":{"b":123456789012345678901234567890}}}},
+		"list":{"items":{"properties":{"n":{"type":"number","default":-0}}}}}}`)
+	s := mcptool.NewService("fuzz", silent)
+	mcptool.Add(s, sync("typed", func(_ context.Context, in numbers) (numbers, error) { return in, nil }), readOnly("Echo."))
+	mcptool.Add(s, sync("raw", func(_ context.Context, in json.RawMessage) (json.RawMessage, error) { return in, nil }), schema)
+	r := &registry{}
+	require.NoError(f, s.Register(r))
+	f.Fuzz(func(t *testing.T, input string) {
+		for _, tool := range []string{"typed", "raw"} {
+			output, err := r.call(t, tool, input)
+			if err != nil {
+				require.Equal(t, contract.CodeToolError, failure(err).Code, "%v", err)
+				continue
+			}
+			require.True(t, json.Valid([]byte(output)))
+			again, err := r.call(t, tool, output)
+			require.NoError(t, err, "what the tool got is not valid any more")
+			require.Equal(t, contract.Digest([]byte(output)), contract.Digest([]byte(again)))
+		}
+	})
+}
+
 func TestDefaultsFillInWhatIsMissing(t *testing.T) {
 	t.Parallel()
 

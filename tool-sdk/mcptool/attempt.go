@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -46,7 +47,7 @@ func (a *activityRunner) run(ctx context.Context, arguments converter.RawValue, 
 			})
 		}
 		at.note = noteStarted
-		if err := at.record(); err != nil {
+		if err := at.record(ctx); err != nil {
 			return none, at.notStarted(err)
 		}
 	}
@@ -80,7 +81,7 @@ func (a *activityRunner) ended(at *attempt, err error) error {
 	switch {
 	case shouldRetry(err):
 		at.note = noteRepeatable
-		if recordErr := at.record(); recordErr != nil && !a.options.Repeatable {
+		if recordErr := at.record(at.ctx); recordErr != nil && !a.options.Repeatable {
 			activity.GetLogger(at.ctx).Warn("mcptool: the next attempt will not know that the tool may run again", "error", recordErr)
 		}
 		return temporal.NewApplicationErrorWithCause(err.Error(), string(contract.CodeFailed), errors.Unwrap(err))
@@ -132,11 +133,23 @@ func (at *attempt) earlier() (string, error) {
 }
 
 // record stores the note and the author's details in Temporal, for certain.
-func (at *attempt) record() error {
+func (at *attempt) record(ctx context.Context) error {
+	info := activity.GetInfo(at.ctx)
+	if info.ActivityRunID == "" && info.Namespace == testNamespace {
+		activity.RecordHeartbeat(at.ctx, at.details()...)
+		return nil
+	}
+	return activity.GetClient(at.ctx).RecordActivityHeartbeat(ctx, info.TaskToken, at.details()...)
+}
+
+// testNamespace is that of the SDK's test environments, whose client ends the
+// process.
+const testNamespace = "default-test-namespace"
+
+func (at *attempt) details() []any {
 	at.mu.Lock()
-	details := append([]any{at.note}, at.progress...)
-	at.mu.Unlock()
-	return activity.GetClient(at.ctx).RecordActivityHeartbeat(at.ctx, activity.GetInfo(at.ctx).TaskToken, details...)
+	defer at.mu.Unlock()
+	return append([]any{at.note}, at.progress...)
 }
 
 // notStarted returns what an attempt ends with that could not store its note.
@@ -150,32 +163,31 @@ func (at *attempt) notStarted(err error) error {
 
 // keepAlive heartbeats until stop is called.
 func (at *attempt) keepAlive() (stop func()) {
-	done, ended := make(chan struct{}), make(chan struct{})
+	ctx, cancel := context.WithCancel(at.ctx)
+	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		ticker := time.NewTicker(beat)
 		defer ticker.Stop()
 		for {
 			select {
-			case <-done:
-				return
-			case <-at.ctx.Done():
+			case <-ctx.Done():
 				return
 			case <-ticker.C:
-				at.tick()
+				at.tick(ctx)
 			}
 		}
 	}()
 	return func() {
-		close(done)
+		cancel() // also a heartbeat that hangs
 		<-ended
 	}
 }
 
-func (at *attempt) tick() {
-	err := at.record()
+func (at *attempt) tick(ctx context.Context) {
+	err := at.record(ctx)
 	switch {
-	case err == nil:
+	case err == nil, ctx.Err() != nil:
 	case errors.As(err, new(*temporal.CanceledError)), errors.As(err, new(*serviceerror.NotFound)):
 		at.hear()
 	default:
@@ -187,17 +199,14 @@ func (at *attempt) tick() {
 // cancelled, or that nobody waits for it any more. Its first heartbeat is not
 // throttled, and cancels the context.
 func (at *attempt) hear() {
-	at.mu.Lock()
-	details := append([]any{at.note}, at.progress...)
-	at.mu.Unlock()
-	activity.RecordHeartbeat(at.ctx, details...)
+	activity.RecordHeartbeat(at.ctx, at.details()...)
 }
 
 // authorContext is the activity's context with heartbeats that keep the note.
 func (at *attempt) authorContext() context.Context { return authorContext{at.ctx, at} }
 
 type authorContext struct {
-	context.Context //nolint:containedctx // it is a context
+	context.Context
 
 	attempt *attempt
 }
@@ -252,5 +261,5 @@ func logger(ctx context.Context) log.Logger {
 	case temporalnexus.IsNexusOperation(ctx):
 		return temporalnexus.GetLogger(ctx)
 	}
-	return log.NewStructuredLogger(nil)
+	return log.NewStructuredLogger(slog.Default())
 }

@@ -41,11 +41,17 @@ func (b *builder) build() []nexus.RegisterableOperation {
 	options := b.service.options
 	for _, name := range options.Exclude {
 		if !options.ExposeAll {
-			b.fault("options", errors.New("Exclude: means nothing without ExposeAll"))
+			b.fault("options: Exclude", errors.New("it means nothing without ExposeAll"))
 			break
 		}
 		if !b.names[name] {
-			b.fault("options", fmt.Errorf("Exclude: there is no operation %q", name))
+			b.fault("options: Exclude", fmt.Errorf("there is no operation %q", name))
+		}
+	}
+	if c := options.Capabilities; c != nil {
+		if _, err := contract.ParseObject(c); err != nil {
+			b.fault("options: Capabilities", err)
+			return nil
 		}
 	}
 	list, err := newListOperation(b.service, b.tools)
@@ -87,6 +93,8 @@ func (b *builder) add(i int, e entry) nexus.RegisterableOperation {
 		b.fault(place, errors.New("name: the name is empty"))
 	case contract.IsReserved(name):
 		b.fault(place, errors.New("name: it is reserved"))
+	case strings.Contains(name, "/"):
+		b.fault(place, errors.New("name: the Temporal server refuses a slash"))
 	}
 	return e.op
 }
@@ -140,7 +148,7 @@ func (b *builder) addTool(place string, op nexus.RegisterableOperation, tool Too
 }
 
 func unjoin(err error) []error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the join itself is wanted
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		return joined.Unwrap()
 	}
 	return []error{err}

@@ -34,8 +34,7 @@ func decode(raw json.RawMessage, t reflect.Type) (reflect.Value, error) {
 	dec := json.NewDecoder(bytes.NewReader(only(raw, t)))
 	dec.UseNumber()
 	err := dec.Decode(v.Interface())
-	var mismatch *json.UnmarshalTypeError
-	if errors.As(err, &mismatch) {
+	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		path := "arguments"
 		if mismatch.Field != "" {
 			path += "." + mismatch.Field
@@ -103,7 +102,7 @@ var fieldCache sync.Map // from reflect.Type to []field
 
 func fieldsOf(t reflect.Type) []field {
 	if fields, ok := fieldCache.Load(t); ok {
-		return fields.([]field) //nolint:forcetypeassert // only fields are stored
+		return fields.([]field)
 	}
 	var fields []field
 	for _, f := range reflect.VisibleFields(t) {

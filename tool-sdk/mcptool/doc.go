@@ -63,4 +63,15 @@
 // nor idempotent. [NewActivityOperation] is the form that runs at most once. For
 // workflow runs, [WorkflowID] makes a start that is delivered again attach to the
 // first.
+//
+// # Around the code
+//
+// A tool's operation is registered behind one that takes and returns raw JSON, so
+// interceptors of the Worker see [converter.RawValue] in the places of typed
+// input and output. [Service.Register] takes the TestWorkflowEnvironment of the Go
+// SDK too: a tool's unit test needs no server.
+//
+// Two settings of the Temporal server are not on by default: activities need
+// activity.enableCallbacks=true, operations that send an update need
+// history.enableUpdateCallbacks=true. Without the latter they never end.
 package mcptool

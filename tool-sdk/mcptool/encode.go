@@ -55,8 +55,7 @@ func encodeResult(v any) (json.RawMessage, error) {
 }
 
 func unencodable(err error) error {
-	var failure *contract.Failure
-	if errors.As(err, &failure) {
+	if failure, ok := errors.AsType[*contract.Failure](err); ok {
 		return failure
 	}
 	return &contract.Failure{

@@ -83,7 +83,7 @@ func handlerError(err error, starts bool) error {
 
 func retryable(typ nexus.HandlerErrorType, err error) error {
 	return &nexus.HandlerError{
-		Type: typ, Message: err.Error(), // a cause would say the same again
+		Type: typ, Message: sayable(err.Error()), // a cause would say the same again
 		RetryBehavior: nexus.HandlerErrorRetryBehaviorRetryable,
 	}
 }
@@ -169,5 +169,12 @@ func details(e *temporal.ApplicationError) (found []any) {
 // messageOf keeps what the author wrote around an application error, whose own
 // text repeats its type.
 func messageOf(err error, application *temporal.ApplicationError) string {
-	return strings.Replace(err.Error(), application.Error(), application.Message(), 1)
+	return sayable(strings.Replace(err.Error(), application.Error(), application.Message(), 1))
+}
+
+// sayable returns a message as Temporal can carry it. A Worker that cannot report
+// a failure looks like one that is dead.
+func sayable(message string) string {
+	const most = 16 << 10
+	return brief(strings.ToValidUTF8(message, "\uFFFD"), most)
 }

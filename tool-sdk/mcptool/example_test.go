@@ -123,9 +123,10 @@ func ExampleNewActivityOperation() {
 
 	tools := mcptool.NewService("payments")
 	mcptool.Add(tools, charge, mcptool.Tool{Description: "Charge the card."})
-	fmt.Println(tools.Register(&registry{}), len(tools.Warnings()))
+
+	callTool(tools, "payments", "charge_card", `{"cents":9007199254740993}`)
 	// Output:
-	// <nil> 0
+	// "charged 9007199254740993"
 }
 
 func ExampleResult() {

@@ -1,16 +1,17 @@
 package mcptool
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"math/big"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
@@ -168,8 +169,7 @@ func memberFaults(s *jsonschema.Schema, v map[string]any, path string, faults *[
 			*faults = append(*faults, member(path, name)+": required: missing")
 		}
 	}
-	closed := s.AdditionalProperties != nil && s.AdditionalProperties.Not != nil && len(s.PatternProperties) == 0
-	if !closed {
+	if !isFalse(s.AdditionalProperties) || len(s.PatternProperties) > 0 {
 		return
 	}
 	var unknown []string
@@ -183,6 +183,11 @@ func memberFaults(s *jsonschema.Schema, v map[string]any, path string, faults *[
 		*faults = append(*faults, fmt.Sprintf("%s: additionalProperties: unknown, want one of %s",
 			member(path, brief(name, 80)), strings.Join(propertyNames(s), ", ")))
 	}
+}
+
+// isFalse tells the schema false, which jsonschema reads as {"not": {}}.
+func isFalse(s *jsonschema.Schema) bool {
+	return s != nil && s.Not != nil && reflect.ValueOf(*s.Not).IsZero()
 }
 
 func boundFaults(s *jsonschema.Schema, v any, fault faultFunc) {
@@ -239,7 +244,7 @@ func show(v any) string {
 	if err != nil {
 		return fmt.Sprint(v)
 	}
-	return brief(string(unescapeHTML(data)), 80)
+	return brief(string(contract.UnescapeHTML(data)), 80)
 }
 
 func brief(s string, most int) string {
@@ -250,5 +255,5 @@ func brief(s string, most int) string {
 	for end > 0 && !utf8.RuneStart(s[end]) {
 		end--
 	}
-	return cmp.Or(s[:end], "") + "…"
+	return s[:end] + "…"
 }

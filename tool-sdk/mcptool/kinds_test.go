@@ -2,6 +2,7 @@ package mcptool_test
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -186,6 +187,28 @@ func TestFailuresOfAWorkflow(t *testing.T) {
 	require.Equal(t, "Broken", f.Type)
 }
 
+func TestAWorkflowReturnsAResult(t *testing.T) {
+	t.Parallel()
+
+	draw := func(_ workflow.Context, in nameInput) (mcptool.Result, error) {
+		if in.Name == "error" {
+			return mcptool.Result{}, mcptool.Text("cannot draw").WithStructured(1).Err()
+		}
+		return mcptool.CheckResult(mcptool.Text("<" + in.Name + ">").WithStructured(json.RawMessage("9007199254740993")))
+	}
+	s := mcptool.NewService("draw")
+	mcptool.Add(s, temporalnexus.NewWorkflowRunOperation("draw", draw,
+		func(_ context.Context, _ nameInput, o nexus.StartOperationOptions) (client.StartWorkflowOptions, error) {
+			return client.StartWorkflowOptions{ID: mcptool.WorkflowID("draw", o.RequestID)}, nil
+		}), mcptool.Tool{Description: "Draw."})
+	c := serve(t, s, "draw", func(w worker.Worker) {
+		w.RegisterWorkflowWithOptions(draw, workflow.RegisterOptions{})
+	})
+	require.JSONEq(t, `{"content":[{"type":"text","text":"<x>"}],"structuredContent":9007199254740993}`, c.ok("draw", `{"arguments":{"name":"x"}}`))
+	f := c.fails("draw", `{"arguments":{"name":"error"}}`)
+	require.Equal(t, `{"content":[{"type":"text","text":"cannot draw"}],"structuredContent":1,"isError":true}`, string(f.Result().JSON()))
+}
+
 func TestCancelReachesTheWorkflow(t *testing.T) {
 	t.Parallel()
 
@@ -254,7 +277,7 @@ func TestARedeliveredStartAttachesToTheWorkflow(t *testing.T) {
 func TestARedeliveredStartFindsTheWorkflowThatClosed(t *testing.T) {
 	t.Parallel()
 
-	op := &twice[nameInput, greeting]{inner: reportOperation("report"), after: func() {}}
+	op := newTwice(reportOperation("report"))
 	s := mcptool.NewService("reports")
 	mcptool.Add(s, op, mcptool.Tool{Description: "Write a report.", Kind: contract.KindWorkflow})
 	c := serve(t, s, "reports", func(w worker.Worker) { w.RegisterWorkflow(report) })
@@ -267,7 +290,7 @@ func TestARedeliveredStartFindsTheWorkflowThatClosed(t *testing.T) {
 		}, 5*time.Second, 20*time.Millisecond)
 	}
 	require.JSONEq(t, `{"text":"Report on x"}`, c.ok("report", `{"name":"x"}`))
-	require.NoError(t, op.second)
+	require.NoError(t, <-op.second)
 	n, err := temporal(t).CountWorkflow(t.Context(), countWorkflows(c.endpoint))
 	require.NoError(t, err)
 	require.EqualValues(t, 1, n.GetCount())

@@ -43,23 +43,15 @@ func TestMain(m *testing.M) {
 }
 
 func withServer(run func() int) int {
-	cli := os.Getenv("TEMPORAL_CLI")
-	if cli == "" {
+	if os.Getenv("TEMPORAL_CLI") == "" {
 		return run()
 	}
-	s, err := testsuite.StartDevServer(context.Background(), testsuite.DevServerOptions{
-		ExistingPath:  cli,
-		ClientOptions: &client.Options{Logger: quiet()},
-		LogLevel:      "error",
-		Stdout:        io.Discard,
-		Stderr:        io.Discard,
-		ExtraArgs: []string{
-			"--dynamic-config-value", "nexusoperation.enableStandalone=true",
-			"--dynamic-config-value", "activity.enableCallbacks=true",
-			"--dynamic-config-value", "history.outboundProcessorMaxPollRPS=1000",
-			"--dynamic-config-value", "history.enableUpdateCallbacks=true",
-		},
-	})
+	s, err := startServer(
+		"nexusoperation.enableStandalone=true",
+		"activity.enableCallbacks=true",
+		"history.enableUpdateCallbacks=true", // for operations that send an update
+		"history.outboundProcessorMaxPollRPS=1000",
+	)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mcptool: dev server:", err)
 		return 1
@@ -67,6 +59,20 @@ func withServer(run func() int) int {
 	server = s
 	defer func() { _ = s.Stop() }()
 	return run()
+}
+
+func startServer(config ...string) (*testsuite.DevServer, error) {
+	options := testsuite.DevServerOptions{
+		ExistingPath:  os.Getenv("TEMPORAL_CLI"),
+		ClientOptions: &client.Options{Logger: quiet()},
+		LogLevel:      "error",
+		Stdout:        io.Discard,
+		Stderr:        io.Discard,
+	}
+	for _, c := range config {
+		options.ExtraArgs = append(options.ExtraArgs, "--dynamic-config-value", c)
+	}
+	return testsuite.StartDevServer(context.Background(), options)
 }
 
 func quiet() sdklog.Logger {
@@ -92,8 +98,13 @@ var endpoints atomic.Int64
 // queue's.
 func newEndpoint(t *testing.T) string {
 	t.Helper()
+	return newEndpointOn(t, temporal(t))
+}
+
+func newEndpointOn(t *testing.T, c client.Client) string {
+	t.Helper()
 	name := fmt.Sprintf("mcptool-%d", endpoints.Add(1))
-	_, err := temporal(t).OperatorService().CreateNexusEndpoint(t.Context(), &operatorservice.CreateNexusEndpointRequest{
+	_, err := c.OperatorService().CreateNexusEndpoint(t.Context(), &operatorservice.CreateNexusEndpointRequest{
 		Spec: &nexuspb.EndpointSpec{
 			Name: name,
 			Target: &nexuspb.EndpointTarget{Variant: &nexuspb.EndpointTarget_Worker_{
@@ -110,20 +121,28 @@ type caller struct {
 	t        *testing.T
 	endpoint string
 	service  string
+	client   client.Client // nil for the server of the test binary
 }
 
 // serve registers the service with a Worker of its own.
 func serve(t *testing.T, s *mcptool.Service, service string, setup ...func(worker.Worker)) caller {
 	t.Helper()
-	endpoint := newEndpoint(t)
-	w := worker.New(temporal(t), endpoint, worker.Options{})
+	temporal(t)
+	return serveOn(t, server, s, service, setup...)
+}
+
+func serveOn(t *testing.T, on *testsuite.DevServer, s *mcptool.Service, service string, setup ...func(worker.Worker)) caller {
+	t.Helper()
+	c := on.Client()
+	endpoint := newEndpointOn(t, c)
+	w := worker.New(c, endpoint, worker.Options{})
 	for _, f := range setup {
 		f(w)
 	}
 	require.NoError(t, s.Register(w))
 	require.NoError(t, w.Start())
 	t.Cleanup(w.Stop)
-	return caller{t: t, endpoint: endpoint, service: service}
+	return caller{t: t, endpoint: endpoint, service: service, client: c}
 }
 
 var calls atomic.Int64
@@ -131,7 +150,10 @@ var calls atomic.Int64
 // start starts a call with raw input.
 func (c caller) start(operation, input string, timeout time.Duration) client.NexusOperationHandle {
 	c.t.Helper()
-	nc, err := temporal(c.t).NewNexusClient(client.NexusClientOptions{Endpoint: c.endpoint, Service: c.service})
+	if c.client == nil {
+		c.client = temporal(c.t)
+	}
+	nc, err := c.client.NewNexusClient(client.NexusClientOptions{Endpoint: c.endpoint, Service: c.service})
 	require.NoError(c.t, err)
 	options := client.StartNexusOperationOptions{
 		ID: fmt.Sprintf("%s-%d", c.endpoint, calls.Add(1)), ScheduleToCloseTimeout: timeout,

@@ -24,16 +24,11 @@ func newListOperation(s *Service, tools []contract.Tool) (nexus.RegisterableOper
 		Tools: tools, Version: contract.Version,
 		Instructions: s.options.Instructions, Capabilities: s.options.Capabilities,
 	}
-	if c := s.options.Capabilities; c != nil {
-		if _, err := contract.ParseObject(c); err != nil {
-			return nil, fmt.Errorf("Capabilities: %w", err)
-		}
-	}
 	if info := s.options.ServerInfo; info.Name != "" || info.Title != "" || info.Version != "" {
 		info.Name, info.Version = cmp.Or(info.Name, s.name), cmp.Or(info.Version, "0")
 		data, err := encode(info)
 		if err != nil {
-			return nil, fmt.Errorf("ServerInfo: %w", err)
+			return nil, fmt.Errorf("the server info: %w", err)
 		}
 		manifest.ServerInfo = data
 	}

@@ -98,9 +98,12 @@ func exactValue(raw json.RawMessage) (any, error) {
 // has rounded ones, and refuses those that it cannot keep. The properties get the
 // order that they have in the JSON.
 func exactNumbers(s *jsonschema.Schema, raw json.RawMessage) error {
-	o, err := contract.ParseObject(raw)
-	if err != nil || s == nil { // true and false
+	if s == nil || contract.TypeName(raw) != "an object" { // true and false
 		return nil
+	}
+	o, err := contract.ParseObject(raw)
+	if err != nil {
+		return err
 	}
 	for _, bound := range []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"} {
 		if v := o.Get(bound); !contract.IsNull(v) {

@@ -141,15 +141,13 @@ func (t *toolOperation) checkShape(raw json.RawMessage) error {
 	if t.encoding != contract.EncodingMCP || contract.IsNull(raw) {
 		return nil
 	}
-	o, err := contract.ParseObject(raw)
-	if err != nil || o.Has("arguments") {
-		return nil // DecodeCall says what is wrong
-	}
-	for _, key := range o.Keys() {
-		switch key {
-		case "_meta", "inputResponses", "requestState":
-		default:
-			return fmt.Errorf(`arguments: missing; this tool takes {"arguments": {…}}, and %q stands beside`, key)
+	if o, err := contract.ParseObject(raw); err == nil && !o.Has("arguments") { // or DecodeCall says what is wrong
+		for _, key := range o.Keys() {
+			switch key {
+			case "_meta", "inputResponses", "requestState":
+			default:
+				return fmt.Errorf(`arguments: missing; this tool takes {"arguments": {…}}, and %q stands beside`, key)
+			}
 		}
 	}
 	return nil
@@ -215,7 +213,7 @@ func (t *toolOperation) tooSlow(limit time.Duration) error {
 
 func (o operation) call(ctx context.Context, args reflect.Value, options nexus.StartOperationOptions) (any, error) {
 	out := o.start.Call([]reflect.Value{reflect.ValueOf(ctx), args, reflect.ValueOf(options)})
-	if err, ok := out[1].Interface().(error); ok {
+	if err, ok := reflect.TypeAssert[error](out[1]); ok {
 		return nil, err
 	}
 	return out[0].Interface(), nil

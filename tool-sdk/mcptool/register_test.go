@@ -25,7 +25,7 @@ type node struct {
 type badTags struct {
 	A string `json:"a" mcp:"minimum=1"`
 	B struct {
-		C int `json:"c" mcp:"maximum=9007199254740993,minumum=1"`
+		C int `json:"c" mcp:"maximum=9007199254740993,minimun=1"`
 	} `json:"b"`
 }
 
@@ -70,7 +70,7 @@ func TestEveryFaultIsReportedAtOnce(t *testing.T) {
 	mcptool.Add(s, mcptool.NewActivityOperation[nameInput, greeting]("act", nil, mcptool.ActivityOptions{
 		RetryPolicy: &sdktemporal.RetryPolicy{}, HeartbeatTimeout: time.Millisecond, StartToCloseTimeout: -1,
 	}), tool)
-	s.AddOperation(constant[string, string](contract.OperationListTools), constant[string, string](""), nil)
+	s.AddOperation(constant[string, string](contract.OperationListTools), constant[string, string](""), constant[string, string]("a/b"), nil)
 
 	badList := contract.CheckInputSchema(json.RawMessage(`{"type":"array"}`)).Error()
 	badOut := contract.CheckSchema(json.RawMessage(`"x"`)).Error()
@@ -85,7 +85,7 @@ mcptool: my-tools: tool "channel": outputSchema: ForType(chan int): type chan in
 mcptool: my-tools: tool "cycle": inputSchema: ForType(mcptool_test.node): computing element schema: cycle detected for type mcptool_test.node; a raw JSON Schema in the declaration may say what the type cannot
 mcptool: my-tools: tool "tags": inputSchema: field A: mcp tag: minimum=1: the field is no number
 mcptool: my-tools: tool "tags": inputSchema: field B.C: mcp tag: maximum=9007199254740993: 9007199254740993 cannot be compared exactly; 9007199254740992 can
-mcptool: my-tools: tool "tags": inputSchema: field B.C: mcp tag: minumum=1: no such keyword
+mcptool: my-tools: tool "tags": inputSchema: field B.C: mcp tag: minimun=1: no such keyword
 mcptool: my-tools: operation 8: nil
 mcptool: my-tools: tool "list": inputSchema: `+badList+`
 mcptool: my-tools: tool "remote": inputSchema: loading https://example.com/schema: the reference leads out of the schema, and nothing is fetched
@@ -101,8 +101,9 @@ mcptool: my-tools: tool "act": HeartbeatTimeout: 1ms, want at least 1s
 mcptool: my-tools: tool "act": StartToCloseTimeout: -1ns is negative
 mcptool: my-tools: operation "list_tools": name: it is reserved
 mcptool: my-tools: operation "": name: the name is empty
-mcptool: my-tools: operation 19: nil
-mcptool: my-tools: options: Exclude: means nothing without ExposeAll
+mcptool: my-tools: operation "a/b": name: the Temporal server refuses a slash
+mcptool: my-tools: operation 20: nil
+mcptool: my-tools: options: Exclude: it means nothing without ExposeAll
 `), fault(t, s))
 }
 
@@ -111,7 +112,7 @@ func TestAServiceWithoutAName(t *testing.T) {
 
 	require.Equal(t, "mcptool: service: the name is empty", fault(t, mcptool.NewService("")))
 	require.Equal(t, "mcptool: x: options: given more than once", fault(t, mcptool.NewService("x", silent, silent)))
-	require.Equal(t, "mcptool: x: manifest: Capabilities: an array, want an object",
+	require.Equal(t, "mcptool: x: options: Capabilities: an array, want an object",
 		fault(t, mcptool.NewService("x", mcptool.ServiceOptions{Capabilities: json.RawMessage(`[]`)})))
 }
 

@@ -1,7 +1,6 @@
 package mcptool
 
 import (
-	"bytes"
 	"encoding"
 	"encoding/json"
 	"errors"
@@ -12,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/nexus-rpc/sdk-go/nexus"
 	"go.temporal.io/sdk/converter"
@@ -161,28 +161,5 @@ func forget(s *jsonschema.Schema) {
 // schemaJSON returns a schema's JSON without HTML escapes.
 func schemaJSON(s *jsonschema.Schema) (json.RawMessage, error) {
 	data, err := json.Marshal(s)
-	return unescapeHTML(data), err
-}
-
-// unescapeHTML undoes what encoding/json does to <, > and & in strings.
-func unescapeHTML(data []byte) []byte {
-	out := make([]byte, 0, len(data))
-	for i := 0; i < len(data); i++ {
-		if data[i] != '\\' || i+1 == len(data) {
-			out = append(out, data[i])
-			continue
-		}
-		rest := data[i:]
-		switch {
-		case bytes.HasPrefix(rest, []byte(`\u003c`)):
-			out, i = append(out, '<'), i+5
-		case bytes.HasPrefix(rest, []byte(`\u003e`)):
-			out, i = append(out, '>'), i+5
-		case bytes.HasPrefix(rest, []byte(`\u0026`)):
-			out, i = append(out, '&'), i+5
-		default:
-			out, i = append(out, data[i], data[i+1]), i+1
-		}
-	}
-	return out
+	return contract.UnescapeHTML(data), err
 }

@@ -98,6 +98,8 @@ func TestFailuresOfASyncTool(t *testing.T) {
 			return nil, nexus.NewOperationFailedErrorf("it failed")
 		case "canceled":
 			return nil, sdktemporal.NewCanceledError()
+		case "garbage":
+			return nil, fmt.Errorf("bytes \xff%s: %w", strings.Repeat("x", 100<<10), sdktemporal.NewApplicationError("it broke", "Broken"))
 		case "unavailable":
 			return nil, serviceerror.NewUnavailable("no answer")
 		}
@@ -113,6 +115,9 @@ func TestFailuresOfASyncTool(t *testing.T) {
 	require.Equal(t, "panic: a bug", c.fails("fail", `{"mode":"panic"}`).Message)
 	require.Contains(t, c.fails("fail", `{"mode":"unencodable"}`).Message, "cannot be JSON")
 	require.Equal(t, "no answer", c.fails("fail", `{"mode":"unavailable"}`).Message)
+	f = c.fails("fail", `{"mode":"garbage"}`)
+	require.Contains(t, f.Message, "bytes \uFFFDxxx")
+	require.Less(t, len(f.Message), 17<<10)
 
 	f = c.fails("fail", `{"mode":"application"}`)
 	require.Equal(t, "outer: it broke", f.Message)
@@ -141,7 +146,7 @@ func TestFailuresOfASyncTool(t *testing.T) {
 	require.Equal(t, "CONFLICT", f.Type)
 	require.Equal(t, "it failed", c.fails("fail", `{"mode":"operation"}`).Message)
 	require.Equal(t, contract.CodeCanceled, c.fails("fail", `{"mode":"canceled"}`).Code)
-	require.EqualValues(t, 11, runs.Load(), "none of them ran twice")
+	require.EqualValues(t, 12, runs.Load(), "none of them ran twice")
 
 	require.Equal(t, `"retry"`, c.ok("fail", `{"mode":"retry"}`))
 	require.EqualValues(t, 3, retries.Load())
@@ -176,7 +181,7 @@ func TestASlowSyncToolEndsBeforeItRunsAgain(t *testing.T) {
 	var runs atomic.Int64
 	release := make(chan struct{})
 	t.Cleanup(func() { close(release) })
-	s := mcptool.NewService("slow")
+	s := mcptool.NewService("slow", silent)
 	mcptool.Add(s, sync("deaf", func(context.Context, nexus.NoValue) (nexus.NoValue, error) {
 		runs.Add(1)
 		<-release
