@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"time"
 
@@ -177,7 +178,7 @@ func (a *activityRunner) start(ctx context.Context, nc temporalnexus.NexusClient
 		HeartbeatTimeout:         a.heartbeatTimeout(),
 		ActivityIDReusePolicy:    enumspb.ACTIVITY_ID_REUSE_POLICY_REJECT_DUPLICATE,
 		ActivityIDConflictPolicy: enumspb.ACTIVITY_ID_CONFLICT_POLICY_USE_EXISTING,
-		RetryPolicy:              a.options.RetryPolicy,
+		RetryPolicy:              a.retryPolicy(),
 	}, name, resultmap.RawValue(in.Arguments), in.Call)
 	switch {
 	case errors.As(err, new(*serviceerror.InvalidArgument)), errors.As(err, new(*serviceerror.Unimplemented)):
@@ -205,6 +206,18 @@ func outcome(ctx context.Context, id string) (temporalnexus.TemporalOperationRes
 		err = resultmap.FromError(err)
 	}
 	return temporalnexus.TemporalOperationResult[converter.RawValue]{}, err
+}
+
+// retryPolicy lets an activity that runs at most once have attempts without end: a
+// later one says that the outcome is unknown. What a policy leaves open is the
+// server's to set, and some servers allow one attempt.
+func (a *activityRunner) retryPolicy() *temporal.RetryPolicy {
+	if a.options.Repeatable {
+		return a.options.RetryPolicy
+	}
+	return &temporal.RetryPolicy{
+		InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: time.Minute, MaximumAttempts: math.MaxInt32,
+	}
 }
 
 func (a *activityRunner) heartbeatTimeout() time.Duration {

@@ -84,7 +84,7 @@ func (a *activityRunner) ended(at *attempt, err error) error {
 		if recordErr := at.record(at.ctx); recordErr != nil && !a.options.Repeatable {
 			activity.GetLogger(at.ctx).Warn("mcptool: the next attempt will not know that the tool may run again", "error", recordErr)
 		}
-		return temporal.NewApplicationErrorWithCause(err.Error(), string(contract.CodeFailed), errors.Unwrap(err))
+		return temporal.NewApplicationError(sayable(err.Error()), string(contract.CodeFailed)) // retryable
 	case cause == nil || !errors.Is(err, context.Canceled) && !errors.As(err, new(*temporal.CanceledError)):
 		return final(err)
 	case errors.As(cause, new(*temporal.CanceledError)) || a.options.Repeatable:

@@ -3,8 +3,10 @@ package mcptool
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -24,7 +26,7 @@ func newListOperation(s *Service, tools []contract.Tool) (nexus.RegisterableOper
 		Tools: tools, Version: contract.Version,
 		Instructions: s.options.Instructions, Capabilities: s.options.Capabilities,
 	}
-	if info := s.options.ServerInfo; info.Name != "" || info.Title != "" || info.Version != "" {
+	if info := s.options.ServerInfo; !reflect.ValueOf(info).IsZero() {
 		info.Name, info.Version = cmp.Or(info.Name, s.name), cmp.Or(info.Version, "0")
 		data, err := encode(info)
 		if err != nil {
@@ -32,7 +34,7 @@ func newListOperation(s *Service, tools []contract.Tool) (nexus.RegisterableOper
 		}
 		manifest.ServerInfo = data
 	}
-	pages := map[string]converter.RawValue{}
+	pages := map[string]json.RawMessage{}
 	for cursor, more := "", true; more; {
 		page, err := manifest.Page(cursor)
 		if err != nil {
@@ -42,7 +44,7 @@ func newListOperation(s *Service, tools []contract.Tool) (nexus.RegisterableOper
 		if err := contract.CheckSize("manifest", data); err != nil {
 			return nil, fmt.Errorf("the page from tool %q on: %w", cursor, err)
 		}
-		pages[cursor] = resultmap.RawValue(data)
+		pages[cursor] = data
 		cursor, more = page.NextCursor, page.NextCursor != ""
 	}
 	return nexus.NewSyncOperation(contract.OperationListTools, func(_ context.Context, in converter.RawValue, _ nexus.StartOperationOptions) (converter.RawValue, error) {
@@ -58,7 +60,7 @@ func newListOperation(s *Service, tools []contract.Tool) (nexus.RegisterableOper
 		if !ok {
 			return converter.RawValue{}, badRequest(fmt.Errorf("%s: cursor %q is none of this manifest's", contract.OperationListTools, cursor))
 		}
-		return page, nil
+		return resultmap.RawValue(page), nil
 	}), nil
 }
 
