@@ -3,6 +3,7 @@ package connector_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/durable-mcp/durable-mcp/e2e/harness"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 )
 
 func manifest(tools ...string) string {
@@ -38,6 +40,34 @@ func TestUnknownNameIsLookedFor(t *testing.T) {
 	})
 	require.Equal(t, []string{"echo", "note"}, listTools(t, p).names(t))
 	p.Stdio.Await(t, "list_changed", harness.IsNotification("notifications/tools/list_changed"))
+}
+
+// TestLooksForUnknownNamesAreShared: however many callers ask for names that
+// nobody knows, the services are asked once for all of them.
+func TestLooksForUnknownNamesAreShared(t *testing.T) {
+	t.Parallel()
+
+	temporal := harness.Shared(t)
+	service := temporal.StartService(t)
+	service.SetManifest(t, manifest("echo"))
+	p := temporal.StartHTTP(t, "--service", service.Name, "--refresh-interval", "1h").Speak(harness.Revision2025November)
+	listTools(t, p)
+	require.Equal(t, 1, service.Effects(t, "list_tools"))
+	var group errgroup.Group
+	for i := range 30 {
+		group.Go(func() error {
+			call, err := p.TryRequest("tools/call", harness.ToolParams(fmt.Sprintf("unknown%d", i), `{}`))
+			if err != nil {
+				return err
+			}
+			if m, ok := call.Find(harness.Patience, harness.IsAnswer(call.ID)); !ok || m.Error == nil || m.Error.Code != -32602 {
+				return fmt.Errorf("the answer is %s", m.Raw)
+			}
+			return nil
+		})
+	}
+	require.NoError(t, group.Wait())
+	require.LessOrEqual(t, service.Effects(t, "list_tools"), 4, "first, shared, and one more for each second")
 }
 
 // TestListChanged: clients hear of it on both transports.
@@ -250,4 +280,32 @@ func TestReturnedWorker(t *testing.T) {
 		again.Round(time.Millisecond), time.Since(returned).Round(time.Millisecond))
 	require.Less(t, works, 30*time.Second)
 	require.Less(t, again, 30*time.Second)
+}
+
+// TestCallsWaitForAWorker: calls that come while no worker is there are kept by
+// Temporal, and answered when one is.
+func TestCallsWaitForAWorker(t *testing.T) {
+	t.Parallel()
+
+	temporal := harness.Shared(t)
+	service := temporal.StartService(t)
+	service.SetManifest(t, manifest("note"))
+	p := temporal.StartStdio(t, "--service", service.Name, "--wait-budget", "2m").Speak(t, harness.Revision2025November)
+	listTools(t, p)
+	service.Kill()
+	line := harness.Unique("line")
+	const calls = 3 // twice as many would block the endpoint for a minute
+	var pending []*harness.Pending
+	for range calls {
+		pending = append(pending, p.StartTool(t, "note", `{"line":"`+line+`"}`))
+	}
+	_, answered := p.Stdio.Find(12*time.Second, harness.IsAnswer(pending[0].ID)) // the server gives up on an attempt after 10 s
+	require.False(t, answered)
+	service.Start(t)
+	returned := time.Now()
+	for _, call := range pending {
+		require.False(t, call.Answer(t).ToolResult(t).IsError)
+	}
+	t.Logf("the calls were answered %v after the worker's return", time.Since(returned).Round(time.Millisecond))
+	require.Equal(t, calls, service.Effects(t, line))
 }

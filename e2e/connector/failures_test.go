@@ -172,3 +172,31 @@ func TestCallbacksOff(t *testing.T) {
 	require.True(t, r.IsError)
 	require.Contains(t, r.Text(t), "callbacks are not enabled")
 }
+
+// TestNoWorkerTakesTheCall: a call to a service whose worker has died ends with
+// the likely cause in its words.
+func TestNoWorkerTakesTheCall(t *testing.T) {
+	t.Parallel()
+
+	temporal := harness.Shared(t)
+	service := temporal.StartService(t)
+	service.SetManifest(t, `{"tools":[
+		{"name":"echo","description":"x","inputSchema":{"type":"object"},"_meta":{"io.temporal/scheduleToCloseTimeoutMs":3000}},
+		{"name":"note","description":"x","inputSchema":{"type":"object"},"_meta":{"io.temporal/scheduleToCloseTimeoutMs":15000}},
+		{"name":"pick","description":"x","inputSchema":{"type":"object"}}]}`)
+	p := temporal.StartStdio(t, "--service", service.Name, "--wait-budget", "20s").Speak(t, harness.Revision2025November)
+	listTools(t, p)
+	service.Kill()
+	short, long, endless := p.StartTool(t, "echo", `{}`), p.StartTool(t, "note", `{}`), p.StartTool(t, "pick", `{}`)
+	for _, call := range []*harness.Pending{short, long} {
+		r := call.Answer(t).ToolResult(t)
+		t.Log(r.Text(t))
+		require.Equal(t, "timed_out", failureOf(t, r).Type)
+		require.Contains(t, r.Text(t), "schedule-to-close")
+		require.Contains(t, r.Text(t), service.Name)
+		require.Contains(t, r.Text(t), "no worker polls")
+	}
+	r := endless.Answer(t).ToolResult(t)
+	r.Running(t)
+	t.Log(r.Text(t))
+}

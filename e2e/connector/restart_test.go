@@ -8,14 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/durable-mcp/durable-mcp/connector/catalog"
 	"github.com/durable-mcp/durable-mcp/connector/mcpserver"
-	"github.com/durable-mcp/durable-mcp/connector/operation"
 	"github.com/durable-mcp/durable-mcp/e2e/harness"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/interceptor"
 	"google.golang.org/grpc"
 )
 
@@ -70,7 +66,6 @@ func TestTemporalRestarts(t *testing.T) {
 func TestOneWaitIsOnePoll(t *testing.T) {
 	t.Parallel()
 
-	kit := harness.SharedService(t)
 	var polls atomic.Int64
 	count := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 		if path.Base(method) == "PollNexusOperationExecution" {
@@ -78,26 +73,10 @@ func TestOneWaitIsOnePoll(t *testing.T) {
 		}
 		return invoke(ctx, method, req, reply, cc, opts...)
 	}
-	temporalClient, err := client.Dial(client.Options{
-		HostPort:     harness.Shared(t).Address,
-		Interceptors: []interceptor.ClientInterceptor{operation.Interceptor()},
-		ConnectionOptions: client.ConnectionOptions{
-			DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(count)},
-		},
-	})
-	require.NoError(t, err)
-	t.Cleanup(temporalClient.Close)
-	server, err := mcpserver.New(temporalClient, mcpserver.Options{
-		Services: []catalog.Service{{Name: kit.Name}}, Caller: harness.Unique("poller"), WaitBudget: 3 * time.Second,
-		RefreshInterval: time.Hour,
-	})
-	require.NoError(t, err)
-	ctx, stop := context.WithCancel(t.Context())
-	ran := make(chan struct{})
-	go func() { defer close(ran); server.Run(ctx) }()
-	t.Cleanup(func() { stop(); <-ran })
+	server := library(t, mcpserver.Options{Caller: harness.Unique("poller"), WaitBudget: 3 * time.Second}, grpc.WithChainUnaryInterceptor(count))
+	ctx := t.Context()
 	here, there := mcp.NewInMemoryTransports()
-	_, err = server.MCP().Connect(ctx, there, nil)
+	_, err := server.MCP().Connect(ctx, there, nil)
 	require.NoError(t, err)
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "e2e"}, nil).Connect(ctx, here, nil)
 	require.NoError(t, err)

@@ -38,6 +38,9 @@ var pages = map[string]string{
 }
 
 func (k kit) listTools(in []byte) ([]byte, error) {
+	if err := k.append("list_tools"); err != nil {
+		return nil, err
+	}
 	if data, err := os.ReadFile(k.manifest); err == nil {
 		return data, nil
 	}
