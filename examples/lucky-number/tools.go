@@ -17,9 +17,15 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// register declares the tools and registers them, and the Workflows behind them,
-// with the Worker.
+// register registers the tools, and the Workflows behind them, with the Worker.
 func register(w worker.Registry, idle time.Duration) error {
+	w.RegisterWorkflow(BrewReport)
+	w.RegisterWorkflow(TopicList)
+	return newService(idle).Register(w)
+}
+
+// newService declares the tools.
+func newService(idle time.Duration) *mcptool.Service {
 	tools := mcptool.NewService(serviceName, mcptool.ServiceOptions{
 		Instructions: "Lucky numbers, tickets, reports that take their time, and lists of topics that outlive every process.",
 	})
@@ -55,9 +61,7 @@ func register(w worker.Registry, idle time.Duration) error {
 		ScheduleToCloseTimeout: time.Minute,
 		Kind:                   contract.KindUpdate,
 	})
-	w.RegisterWorkflow(BrewReport)
-	w.RegisterWorkflow(TopicList)
-	return tools.Register(w)
+	return tools
 }
 
 type person struct {

@@ -16,7 +16,7 @@ import (
 type host struct {
 	session   *mcp.ClientSession
 	connector *stage.Child
-	started   chan string // operation IDs, as the first progress of each call names them
+	started   chan string // operation IDs, as the first progress of each call tells them
 }
 
 // waitBudget is the connector's: a host with no patience makes a short story.
@@ -74,8 +74,8 @@ func (h *host) call(ctx context.Context, tool string, args arguments, meta mcp.M
 	return result, nil
 }
 
-// begin calls a tool in the background. It returns when the operation exists, with
-// its ID; the call's end is sent on the channel.
+// begin calls a tool in the background. It returns when the connector has told the
+// operation's ID; the call's end is sent on the channel.
 func (h *host) begin(ctx context.Context, tool string, args arguments) (id string, ended <-chan error, err error) {
 	for len(h.started) > 0 {
 		<-h.started // of an earlier call
@@ -89,7 +89,7 @@ func (h *host) begin(ctx context.Context, tool string, args arguments) (id strin
 	case id = <-h.started:
 		return id, done, nil
 	case err := <-done:
-		return "", nil, fmt.Errorf("the call ended before it named its operation: %w", err)
+		return "", nil, fmt.Errorf("the call ended before it told its operation's ID: %w", err)
 	case <-ctx.Done():
 		return "", nil, ctx.Err()
 	}

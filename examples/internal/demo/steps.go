@@ -167,6 +167,10 @@ func (s *story) killConnector(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// The ID is told before the operation starts.
+	if err := eventually(ctx, func() error { return s.wantReports(ctx, "Running", 1) }); err != nil {
+		return err
+	}
 	s.say("brew_report %s runs as operation %s", args, id)
 	s.host.connector.Kill()
 	select {
@@ -190,7 +194,7 @@ func (s *story) findCall(ctx context.Context) (err error) {
 	}
 	var found operation
 	err = eventually(ctx, func() error { // the list is an index, which may lag behind
-		list, err := s.host.operations(ctx, arguments{"status": "running", "limit": 5})
+		list, err := s.host.operations(ctx, arguments{"tool": "brew_report", "limit": 5})
 		if err != nil {
 			return err
 		}
@@ -204,6 +208,9 @@ func (s *story) findCall(ctx context.Context) (err error) {
 	})
 	if err != nil {
 		return err
+	}
+	if found.Status != "running" {
+		return fmt.Errorf("want a call that still runs, got %v", found)
 	}
 	s.say("list_operations → %s %s: %s", found.Tool, found.Arguments, found.Status)
 	result, err := s.host.result(ctx, found.ID)
@@ -223,6 +230,9 @@ func (s *story) cancelCall(ctx context.Context) error {
 	defer cancel()
 	id, ended, err := s.host.begin(call, "brew_report", args)
 	if err != nil {
+		return err
+	}
+	if err := eventually(ctx, func() error { return s.wantReports(ctx, "Running", 1) }); err != nil {
 		return err
 	}
 	s.say("brew_report %s runs as operation %s", args, id)
