@@ -3,7 +3,7 @@ module github.com/durable-mcp/durable-mcp/examples
 go 1.26.0
 
 require (
-	github.com/durable-mcp/durable-mcp/connector v0.0.0-00010101000000-000000000000
+	github.com/durable-mcp/durable-mcp/connector v0.1.0
 	github.com/durable-mcp/durable-mcp/tool-sdk v0.1.0
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 	github.com/nexus-rpc/sdk-go v0.7.0
