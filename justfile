@@ -24,7 +24,8 @@ demo *args:
 temporal *args:
     @exec scripts/temporal.sh sh -c 'exec "$TEMPORAL_CLI" server start-dev \
         --dynamic-config-value nexusoperation.enableStandalone=true \
-        --dynamic-config-value activity.enableCallbacks=true "$@"' temporal "$@"
+        --dynamic-config-value activity.enableCallbacks=true \
+        --dynamic-config-value history.enableUpdateCallbacks=true "$@"' temporal "$@"
 
 # Put the commands into the Go bin directory.
 [group('1 try it')]
