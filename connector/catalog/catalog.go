@@ -12,7 +12,6 @@ import (
 
 	"github.com/durable-mcp/durable-mcp/connector/operation"
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
-	"golang.org/x/sync/singleflight"
 )
 
 // Service is one Nexus service to serve.
@@ -63,7 +62,6 @@ type Options struct {
 type Catalog struct {
 	source  Source
 	options Options
-	flight  singleflight.Group
 
 	// notify is held while OnChange runs, and guards told.
 	notify sync.Mutex
@@ -122,9 +120,12 @@ func New(source Source, services []Service, options Options) (*Catalog, error) {
 		}
 		c.states = append(c.states, &state{service: s})
 	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
 	c.snapshot = build(c.states)
 	c.told = c.snapshot
-	return c, errors.Join(errs...)
+	return c, nil
 }
 
 // Snapshot returns what is known now. It never blocks.
@@ -162,14 +163,14 @@ func (c *Catalog) Lookup(ctx context.Context, name string) (Entry, bool) {
 		return e, true
 	}
 	c.mu.Lock()
-	recently := time.Since(c.asked) < minAsk
-	if !recently {
+	wants := refreshable
+	if time.Since(c.asked) < minAsk {
+		wants = func(*state) bool { return false } // the answers that are on their way count all the same
+	} else {
 		c.asked = time.Now()
 	}
 	c.mu.Unlock()
-	if !recently {
-		c.Refresh(ctx)
-	}
+	c.ask(ctx, wants)
 	return c.Snapshot().Find(name)
 }
 
@@ -177,31 +178,28 @@ func (c *Catalog) Lookup(ctx context.Context, name string) (Entry, bool) {
 // yet, and those that failed once they are due. It returns when all have
 // answered or failed, or ctx ends.
 func (c *Catalog) Refresh(ctx context.Context) {
-	done := c.flight.DoChan("refresh", func() (any, error) {
-		c.ask(context.WithoutCancel(ctx), func(s *state) bool { return s.failures == 0 || !time.Now().Before(s.due) })
-		return nil, nil
-	})
-	select {
-	case <-done:
-	case <-ctx.Done():
-	}
+	c.ask(ctx, refreshable)
 }
+
+func refreshable(s *state) bool { return s.failures == 0 || due(s) }
+
+func due(s *state) bool { return !time.Now().Before(s.due) }
 
 // Run keeps the catalog fresh until ctx ends.
 func (c *Catalog) Run(ctx context.Context) {
 	var tries sync.WaitGroup
 	defer tries.Wait()
-	c.ask(ctx, func(*state) bool { return true })
 	tick := time.NewTicker(tickInterval)
 	defer tick.Stop()
 	for {
+		idle, _ := c.claim(due)
+		for _, s := range idle {
+			tries.Go(func() { c.askOne(ctx, s) })
+		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			// Each try on its own: one slow service must not hold up the next
-			// try of another.
-			tries.Go(func() { c.ask(ctx, func(s *state) bool { return !time.Now().Before(s.due) }) })
 		}
 	}
 }
@@ -210,23 +208,37 @@ func (c *Catalog) Run(ctx context.Context) {
 const tickInterval = 500 * time.Millisecond
 
 // ask reads the manifests of the services that want to be asked, all at once,
-// and returns when they and those that were being asked already have answered.
+// and returns when they and those that were being asked already have answered,
+// or ctx ends. The tries go on then, for others who wait.
 func (c *Catalog) ask(ctx context.Context, wants func(*state) bool) {
-	var tries []chan struct{}
+	idle, tries := c.claim(wants)
+	for _, s := range idle {
+		go c.askOne(context.WithoutCancel(ctx), s)
+	}
+	for _, done := range tries {
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// claim marks those services as being asked that want it and are not yet; the
+// caller must ask each. tries are the ends of all tries that are under way.
+func (c *Catalog) claim(wants func(*state) bool) (idle []*state, tries []<-chan struct{}) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, s := range c.states {
 		if s.asking == nil && wants(s) {
 			s.asking = make(chan struct{})
-			go c.askOne(ctx, s)
+			idle = append(idle, s)
 		}
 		if s.asking != nil {
 			tries = append(tries, s.asking)
 		}
 	}
-	c.mu.Unlock()
-	for _, done := range tries {
-		<-done
-	}
+	return idle, tries
 }
 
 func (c *Catalog) askOne(ctx context.Context, s *state) {
