@@ -20,7 +20,7 @@ import (
 // use and keeps nothing between calls.
 type Client struct {
 	temporal client.Client
-	starts   starts
+	starts   pool
 	polls    polls
 	log      *slog.Logger
 }
@@ -44,8 +44,8 @@ func New(temporal client.Client, options Options) (*Client, error) {
 	}
 	return &Client{
 		temporal: temporal,
-		starts:   make(starts, maxStarts),
-		polls:    polls{temporal: temporal, open: map[*wait]struct{}{}},
+		starts:   make(pool, maxStarts),
+		polls:    polls{temporal: temporal, open: map[*wait]struct{}{}, looks: make(pool, maxLooks)},
 		log:      options.Logger,
 	}, nil
 }
@@ -113,7 +113,7 @@ func (c *Client) Start(ctx context.Context, call Call) (id string, err error) {
 	ctx = context.WithValue(ctx, headerKey{}, headers)
 	var pause backoff
 	for {
-		err := c.starts.do(func() error {
+		err := c.starts.do(ctx, func() error {
 			_, err := nc.ExecuteOperation(ctx, call.Tool.Name, resultmap.RawValue(input), options)
 			return err
 		})
@@ -239,8 +239,7 @@ func (c *Client) handle(id string) client.NexusOperationHandle {
 // waitFailure says why an operation did not complete. A timeout alone hides
 // whether anything ever took the call, so it is explained.
 func (c *Client) waitFailure(ctx context.Context, id string, err error) error {
-	var notFound *serviceerror.NotFound
-	if errors.As(err, &notFound) {
+	if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {
 		return unknown(id, err)
 	}
 	f := resultmap.FromError(err)
@@ -292,7 +291,7 @@ type backoff struct{ last time.Duration }
 // sleep reports whether the pause ended before ctx did.
 func (b *backoff) sleep(ctx context.Context) bool {
 	b.last = min(max(2*b.last, 50*time.Millisecond), 2*time.Second)
-	t := time.NewTimer(b.last/2 + rand.N(b.last/2))
+	t := time.NewTimer(b.last/2 + rand.N(b.last/2)) //nolint:gosec // jitter is no secret
 	defer t.Stop()
 	select {
 	case <-t.C:
@@ -302,19 +301,23 @@ func (b *backoff) sleep(ctx context.Context) bool {
 	}
 }
 
-// starts bounds how many starts are on their way at once. Each runs on a
+// pool bounds how many short RPCs are on their way at once. Each runs on a
 // goroutine of its own: an RPC needs a deep stack, and that of the caller, which
 // stays for as long as the call is waited for, would keep its size.
-type starts chan struct{}
+type pool chan struct{}
 
 const maxStarts = 64
 
-func (s starts) do(start func() error) error {
-	s <- struct{}{}
+func (p pool) do(ctx context.Context, rpc func() error) error {
+	select {
+	case p <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	done := make(chan error, 1)
 	go func() {
-		defer func() { <-s }()
-		done <- start()
+		defer func() { <-p }()
+		done <- rpc()
 	}()
 	return <-done
 }

@@ -74,8 +74,7 @@ type Description struct {
 func (c *Client) Describe(ctx context.Context, id string) (Description, error) {
 	d, err := c.handle(id).Describe(ctx, client.DescribeNexusOperationOptions{})
 	if err != nil {
-		var notFound *serviceerror.NotFound
-		if errors.As(err, &notFound) {
+		if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {
 			return Description{}, unknown(id, err)
 		}
 		return Description{}, resultmap.FromError(err)
@@ -153,16 +152,16 @@ func (c *Client) List(ctx context.Context, caller Caller, filter Filter) ([]Desc
 }
 
 func (f Filter) query(caller Caller) string {
-	q := fmt.Sprintf("(OperationId STARTS_WITH %s OR OperationId STARTS_WITH %s)",
-		literal(Caller{Stdio, caller.Name}.prefix()), literal(Caller{HTTP, caller.Name}.prefix()))
+	conditions := []string{fmt.Sprintf("(OperationId STARTS_WITH %s OR OperationId STARTS_WITH %s)",
+		literal(Caller{Stdio, caller.Name}.prefix()), literal(Caller{HTTP, caller.Name}.prefix()))}
 	for _, part := range []struct{ attribute, value string }{
 		{"Service", f.Service}, {"Operation", f.Tool}, {"ExecutionStatus", visibilityStatus[f.Status]},
 	} {
 		if part.value != "" {
-			q += fmt.Sprintf(" AND %s = %s", part.attribute, literal(part.value))
+			conditions = append(conditions, part.attribute+" = "+literal(part.value))
 		}
 	}
-	return q
+	return strings.Join(conditions, " AND ")
 }
 
 func literal(s string) string {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
 	"go.temporal.io/sdk/client"
@@ -85,7 +86,7 @@ func (c Call) headers() (map[string]string, error) {
 		{contract.HeaderBaggage, c.Trace.Baggage},
 	} {
 		n := len(part.key) + len(part.value)
-		if part.value == "" || size+n > contract.MaxHeaderBytes || strings.ContainsFunc(part.value, unicode.IsControl) {
+		if part.value == "" || size+n > contract.MaxHeaderBytes || !printable(part.value) {
 			continue
 		}
 		size += n
@@ -100,8 +101,13 @@ func checkKey(key string) error {
 	switch {
 	case len(key) > maxKeyBytes:
 		return fmt.Errorf("%s: %d bytes, at most %d are allowed", contract.MetaIdempotencyKey, len(key), maxKeyBytes)
-	case strings.ContainsFunc(key, unicode.IsControl):
-		return fmt.Errorf("%s: it has a control character", contract.MetaIdempotencyKey)
+	case !printable(key):
+		return fmt.Errorf("%s: it has a control character, or bytes that are not UTF-8", contract.MetaIdempotencyKey)
 	}
 	return nil
+}
+
+// printable reports whether Temporal takes the text as a header's value.
+func printable(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
 }

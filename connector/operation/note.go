@@ -54,7 +54,7 @@ func parseNote(summary string) note {
 		return note{arguments: summary}
 	}
 	n := note{arguments: arguments}
-	for _, mark := range strings.Fields(marks) {
+	for mark := range strings.FieldsSeq(marks) {
 		switch mark {
 		case "mcp":
 			n.mcp = true

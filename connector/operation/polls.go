@@ -13,12 +13,13 @@ import (
 
 // polls waits for operations. A long poll costs a deep goroutine stack here and
 // one of the frontend's slots there (1,200 per namespace and instance by
-// default), so only so many are open. Further waits are parked, which costs
-// next to nothing: one visibility query tells which of them have closed, and
-// because visibility may lag or fail, parked waits also take turns with those
-// that hold a long poll.
+// default), so only so many are open. Further waits look once whether their
+// operation has closed already, and are parked, which costs next to nothing: one
+// visibility query tells which of them have closed since, and because visibility
+// may lag or fail, parked waits also take turns with those that hold a long poll.
 type polls struct {
 	temporal client.Client
+	looks    pool
 
 	mu      sync.Mutex
 	open    map[*wait]struct{} // hold a long poll
@@ -28,6 +29,7 @@ type polls struct {
 
 const (
 	maxOpenPolls  = 128
+	maxLooks      = 16
 	tendInterval  = 500 * time.Millisecond
 	turnLength    = 10 * time.Second // an open poll gives way after it, if another wait is parked
 	closedOverlap = 10 * time.Second // clocks and visibility lag
@@ -51,10 +53,17 @@ var errTurnOver = errors.New("operation: another wait takes its turn")
 func (p *polls) get(ctx context.Context, id string) (converter.RawValue, error) {
 	w := &wait{id: id, ctx: ctx, done: make(chan struct{})}
 	p.mu.Lock()
-	if len(p.open) < maxOpenPolls {
-		p.start(w)
-	} else {
+	full := len(p.open) >= maxOpenPolls
+	if full {
+		p.mu.Unlock()
+		closed := p.closed(w) // its poll would return at once
+		p.mu.Lock()
+		full = len(p.open) >= maxOpenPolls && !closed
+	}
+	if full {
 		p.park(w)
+	} else {
+		p.start(w)
 	}
 	p.mu.Unlock()
 	select {
@@ -64,6 +73,18 @@ func (p *polls) get(ctx context.Context, id string) (converter.RawValue, error) 
 		p.forget(w)
 		return converter.RawValue{}, context.Cause(ctx)
 	}
+}
+
+// closed reports whether the operation has closed. Not to know is no error.
+func (p *polls) closed(w *wait) bool {
+	closed := false
+	_ = p.looks.do(w.ctx, func() error {
+		d, err := p.temporal.GetNexusOperationHandle(client.GetNexusOperationHandleOptions{OperationID: w.id}).
+			Describe(w.ctx, client.DescribeNexusOperationOptions{})
+		closed = err == nil && statuses[d.Status] != Running
+		return err
+	})
+	return closed
 }
 
 // start opens a long poll. p.mu is held.
@@ -151,7 +172,7 @@ func (p *polls) closedSince(t time.Time) (ids map[string]bool, last time.Time) {
 	}
 	for m, err := range list.Results {
 		if err != nil {
-			break
+			return ids, time.Time{} // what was not read may have closed earlier
 		}
 		ids[m.OperationID] = true
 		if m.CloseTime.After(last) {
