@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -75,21 +76,23 @@ func (s *Server) run(ctx context.Context, req *mcp.CallToolRequest, call operati
 	// A client that leaves while the start is on its way must not leave an
 	// operation behind that nobody knows of, so the start has its own context.
 	start, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.WaitBudget)
+	stop := context.AfterFunc(s.drained, cancel)
 	id, err := s.ops.Start(start, call)
+	stop()
 	cancel()
 	if err != nil {
 		return s.failed(req, id, err)
 	}
 	budget, task := s.options.WaitBudget, s.wantsTask(req)
 	if task {
-		budget = s.options.TaskAfter
+		budget = min(budget, s.options.TaskAfter)
 	}
 	result, err := s.await(ctx, id, call.Tool, budget-time.Since(began))
 	switch {
 	case err == nil:
 		return toolResult(result, isModern(req.ProtocolVersion()))
 	case errors.Is(err, operation.ErrRunning) && task:
-		return s.newTask(ctx, id)
+		return s.newTask(ctx, id, began)
 	case errors.Is(err, operation.ErrRunning):
 		return toolResult(s.Running(id), isModern(req.ProtocolVersion()))
 	case ctx.Err() != nil:
@@ -231,7 +234,11 @@ func callParams(ctx context.Context, req *mcp.CallToolRequest) (contract.CallPar
 		if err != nil {
 			return p, invalidParams("params: %v", err)
 		}
-		p.Arguments, p.Meta = o.Get("arguments"), o.Get("_meta")
+		// Middleware of the host's own may have put others in their place.
+		if raw := o.Get("arguments"); bytes.Equal(representable(raw), p.Arguments) {
+			p.Arguments = raw
+		}
+		p.Meta = o.Get("_meta")
 		p.InputResponses, p.RequestState = o.Get("inputResponses"), o.Get("requestState")
 	} else if len(req.Params.Meta) > 0 {
 		// A transport that keeps no bytes.

@@ -151,8 +151,7 @@ func (s *Server) mcpHandler() http.Handler {
 }
 
 func refuseBody(w http.ResponseWriter, err error) {
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
+	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		http.Error(w, fmt.Sprintf("The request body is over %d bytes.", tooLarge.Limit), http.StatusRequestEntityTooLarge)
 		return
 	}
@@ -181,10 +180,8 @@ func checkTaskHeader(r *http.Request, method string, params json.RawMessage) err
 		return nil
 	}
 	var p taskParams
-	if json.Unmarshal(params, &p) != nil {
-		return nil // the SDK refuses it
-	}
-	if name := r.Header.Get("Mcp-Name"); name != p.TaskID {
+	err := json.Unmarshal(params, &p) // if it is wrong the SDK refuses it
+	if name := r.Header.Get("Mcp-Name"); err == nil && name != p.TaskID {
 		return fmt.Errorf("the Mcp-Name header %q does not match params.taskId %q", name, p.TaskID)
 	}
 	return nil

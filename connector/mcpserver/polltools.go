@@ -115,6 +115,9 @@ func (s *Server) getOperationResult(ctx context.Context, req *mcp.CallToolReques
 		}
 		wait = time.Duration(min(*args.WaitSeconds, s.options.WaitBudget.Seconds()) * float64(time.Second))
 	}
+	if d.Status != operation.Running {
+		wait = s.options.WaitBudget // the result is there; it takes no longer than it takes
+	}
 	openStream(ctx)
 	defer s.progress(ctx, req, d.ID, time.Now())()
 	result, err := s.await(ctx, d.ID, d.Tool, min(wait, s.options.WaitBudget))
@@ -229,8 +232,7 @@ func decodeArguments(req *mcp.CallToolRequest, v any) error {
 		return err
 	}
 	if err := json.Unmarshal(raw, v); err != nil {
-		var typ *json.UnmarshalTypeError
-		if errors.As(err, &typ) {
+		if typ, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 			return fmt.Errorf("%s: %s, want %s", typ.Field, typ.Value, typ.Type)
 		}
 		return fmt.Errorf("arguments: %w", err)

@@ -82,11 +82,11 @@ func invalidParams(format string, args ...any) error {
 }
 
 func unknownTool(name string, warnings []string) error {
-	message := fmt.Sprintf("Unknown tool: %q.", name)
+	sentences := []string{fmt.Sprintf("Unknown tool: %q.", name)}
 	for _, w := range warnings {
-		message += " " + strings.TrimSuffix(w, ".") + "."
+		sentences = append(sentences, strings.TrimSuffix(w, ".")+".")
 	}
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: message}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: strings.Join(sentences, " ")}
 }
 
 // absent tells the methods that no service has: the SDK would answer them with

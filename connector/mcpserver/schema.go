@@ -32,9 +32,10 @@ func withRunning(schema json.RawMessage) json.RawMessage {
 }
 
 // schemaMaps are the keywords whose value maps names to schemas, and
-// literalValues those whose value is no schema at all (JSON Schema 2020-12).
+// literalValues those whose value is no schema at all (JSON Schema 2020-12 and
+// before).
 var (
-	schemaMaps    = map[string]bool{"properties": true, "patternProperties": true, "$defs": true, "definitions": true, "dependentSchemas": true}
+	schemaMaps    = map[string]bool{"properties": true, "patternProperties": true, "$defs": true, "definitions": true, "dependentSchemas": true, "dependencies": true}
 	literalValues = map[string]bool{"const": true, "enum": true, "default": true, "examples": true}
 )
 

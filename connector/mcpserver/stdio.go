@@ -31,13 +31,28 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, gr
 	if err != nil {
 		return err
 	}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		err = session.Wait()
+	}()
 	select {
 	case <-ctx.Done():
 	case <-conn.inputEnded:
+	case <-over: // the client does not read any more
 	}
 	s.Drain(grace)
-	conn.finish(grace, s.drain)
-	err = session.Wait()
+	conn.drain()
+	last := time.NewTimer(grace)
+	defer last.Stop()
+	select {
+	case <-conn.idle:
+	case <-over:
+	case <-last.C:
+	}
+	s.drain() // what is left was not cancelled by the client
+	_ = conn.Close()
+	<-over
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
@@ -62,8 +77,9 @@ type stdioConn struct {
 
 	mu       sync.Mutex
 	pending  map[jsonrpc.ID]bool // requests without an answer; false: cancelled, wants none
+	writing  int                 // answers on their way out
 	draining bool
-	idle     chan struct{} // closed when draining and nothing is pending
+	idle     chan struct{} // closed when draining and nothing is pending or on its way out
 	greeted  bool          // the client has started to speak MCP
 }
 
@@ -195,10 +211,10 @@ func (c *stdioConn) Write(_ context.Context, msg jsonrpc.Message) error {
 	if req, ok := msg.(*jsonrpc.Request); ok && strings.HasSuffix(req.Method, "/list_changed") && !c.hasGreeted() {
 		return nil // before its first word a client knows no list that could change
 	}
-	resp, isAnswer := msg.(*jsonrpc.Response)
-	if isAnswer {
-		defer c.answered(resp.ID)
-		if !c.wantsAnswer(resp.ID) {
+	if resp, ok := msg.(*jsonrpc.Response); ok {
+		wanted := c.answering(resp.ID)
+		defer c.answered()
+		if !wanted {
 			return nil // a cancelled request gets no answer (MCP, cancellation)
 		}
 	}
@@ -227,11 +243,22 @@ func encode(msg jsonrpc.Message) ([]byte, error) {
 	return o.JSON(), nil
 }
 
-func (c *stdioConn) wantsAnswer(id jsonrpc.ID) bool {
+// answering reports whether the request still wants its answer. From here on the
+// client may use the ID again.
+func (c *stdioConn) answering(id jsonrpc.ID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	wants, known := c.pending[id]
+	delete(c.pending, id)
+	c.writing++
 	return wants || !known
+}
+
+func (c *stdioConn) answered() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.writing--
+	c.checkIdle()
 }
 
 func (c *stdioConn) hasGreeted() bool {
@@ -247,16 +274,9 @@ func (c *stdioConn) writeLine(data []byte) error {
 	return err
 }
 
-func (c *stdioConn) answered(id jsonrpc.ID) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.pending, id)
-	c.checkIdle()
-}
-
 // checkIdle needs c.mu.
 func (c *stdioConn) checkIdle() {
-	if !c.draining || len(c.pending) > 0 {
+	if !c.draining || len(c.pending) > 0 || c.writing > 0 {
 		return
 	}
 	select {
@@ -275,22 +295,12 @@ func (c *stdioConn) reject(code int64, message string) {
 	_ = c.writeLine(reply.JSON())
 }
 
-// finish takes no new request, lets the pending ones be answered within grace,
-// and then ends the session. It calls late if some are left: they were not
-// cancelled by the client.
-func (c *stdioConn) finish(grace time.Duration, late func()) {
+// drain takes no new request from here on.
+func (c *stdioConn) drain() {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.draining = true
 	c.checkIdle()
-	c.mu.Unlock()
-	last := time.NewTimer(grace)
-	defer last.Stop()
-	select {
-	case <-c.idle:
-	case <-last.C:
-		late()
-	}
-	_ = c.Close()
 }
 
 // Close implements [mcp.Connection].

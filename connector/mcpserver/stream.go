@@ -70,6 +70,9 @@ func (s *stream) WriteHeader(status int) {
 		s.reject = true
 		return
 	}
+	if s.done {
+		return
+	}
 	s.wrote = true
 	s.ResponseWriter.WriteHeader(status)
 }

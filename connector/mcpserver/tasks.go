@@ -81,11 +81,13 @@ func unknownTask(id string) error {
 	return invalidParams("There is no task %q of this caller: the ID is wrong, or its result has expired.", id)
 }
 
-// newTask is the answer to a call that goes on as a task.
-func (s *Server) newTask(ctx context.Context, id string) (mcp.Result, error) {
-	d, err := s.ops.Describe(context.WithoutCancel(ctx), id)
+// newTask is the answer to a call that goes on as a task. It does not depend on
+// Temporal: the client must get the ID.
+func (s *Server) newTask(ctx context.Context, id string, began time.Time) (mcp.Result, error) {
+	ctx = context.WithoutCancel(ctx)
+	d, err := s.ops.Describe(ctx, id)
 	if err != nil {
-		return nil, internal(err)
+		d = operation.Description{ID: id, Started: began}
 	}
 	o := s.task(ctx, d, taskWorking)
 	o.Set("resultType", contract.Quote("task"))
@@ -119,36 +121,44 @@ func (s *Server) getTask(ctx context.Context, _ *mcp.ServerSession, p *taskParam
 	if d.Status == operation.Running {
 		return newResult(s.task(ctx, d, taskWorking), true), nil
 	}
-	result, err := s.ops.Result(ctx, d.ID, d.Tool, s.options.WaitBudget)
+	result, err := s.await(ctx, d.ID, d.Tool, s.options.WaitBudget)
 	if errors.Is(err, operation.ErrRunning) {
 		return newResult(s.task(ctx, d, taskWorking), true), nil
 	}
 	if ctx.Err() != nil {
-		return nil, ctx.Err()
+		return nil, err
 	}
-	f := resultmap.FromError(err)
+	o, err := s.endedTask(ctx, d, result, resultmap.FromError(err))
+	if err != nil {
+		return nil, internal(err)
+	}
+	return newResult(o, true), nil
+}
+
+// endedTask is the task object with the result of the call, or its failure.
+func (s *Server) endedTask(ctx context.Context, d operation.Description, result contract.Result, f *contract.Failure) (contract.Object, error) {
 	switch {
 	case f == nil:
 	case f.Code == contract.CodeCanceled:
-		return newResult(s.task(ctx, d, taskCancelled), true), nil
+		return s.task(ctx, d, taskCancelled), nil
 	case f.Protocol() != nil:
 		o := s.task(ctx, d, taskFailed)
 		o.Set("statusMessage", contract.Quote(f.Message))
 		o.Set("error", f.Protocol().JSON())
-		return newResult(o, true), nil
+		return o, nil
 	default:
 		result = errorResult(f, d.ID)
 	}
-	o := s.task(ctx, d, taskCompleted)
 	inline, err := contract.ParseObject(result.JSON())
 	if err != nil {
-		return nil, internal(err)
+		return contract.Object{}, err
 	}
 	if !inline.Has("resultType") {
 		inline.Set("resultType", contract.Quote("complete"))
 	}
+	o := s.task(ctx, d, taskCompleted)
 	o.Set("result", inline.JSON())
-	return newResult(o, true), nil
+	return o, nil
 }
 
 // updateTask answers input requests. Nothing asks for input here, so there is
