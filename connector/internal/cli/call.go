@@ -46,11 +46,8 @@ func (e env) call(c *cli.Context) error {
 	}
 	entry, ok := server.Catalog().Lookup(c.Context, name)
 	if !ok {
-		message := fmt.Sprintf("there is no tool %q", name)
-		for _, w := range server.Catalog().Snapshot().Warnings() {
-			message += "\n  " + w
-		}
-		return errors.New(message)
+		lines := append([]string{fmt.Sprintf("there is no tool %q", name)}, server.Catalog().Snapshot().Warnings()...)
+		return errors.New(strings.Join(lines, "\n  "))
 	}
 	caller := operation.Caller{Transport: operation.Stdio, Name: s.server.Caller}
 	id, err := server.Operations().Start(c.Context, operation.Call{
@@ -65,7 +62,7 @@ func (e env) call(c *cli.Context) error {
 	result, err := server.Operations().Result(c.Context, id, entry.Tool, c.Duration(flagWait))
 	stopProgress()
 	switch {
-	case c.Context.Err() != nil && err != nil:
+	case c.Err() != nil && err != nil:
 		return e.interrupted(ctx, server, id)
 	case errors.Is(err, operation.ErrRunning):
 		if c.Bool(flagJSON) {

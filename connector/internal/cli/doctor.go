@@ -188,9 +188,13 @@ func (d *doctor) worker(ctx context.Context, s catalog.Service, target operation
 }
 
 func (d *doctor) manifest(st catalog.ServiceState) {
-	if st.Err != nil {
+	switch {
+	case st.Err != nil:
 		d.add("manifest", st.Service.Name, false, resultmap.FromError(st.Err).Message,
 			"See the lines above; if they are fine, look at the worker's log.")
+		return
+	case st.Manifest == nil:
+		d.add("manifest", st.Service.Name, false, "the check was interrupted", "Let it finish.")
 		return
 	}
 	d.add("manifest", st.Service.Name, true, fmt.Sprintf("%d tools", len(st.Manifest.Tools)), "")

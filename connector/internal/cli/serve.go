@@ -61,7 +61,7 @@ func (e env) serve(c *cli.Context) error {
 }
 
 func (s settings) serveHTTP(ctx context.Context, server *mcpserver.Server, address string, grace time.Duration) error {
-	listener, err := net.Listen("tcp", address)
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return usagef("--%s: %w", flagListen, err)
 	}
