@@ -180,6 +180,7 @@ func TestCancelOperation(t *testing.T) {
 	p := stdioPeer(t, harness.Revision2025June, "--wait-budget", "1s")
 	line := harness.Unique("line")
 	id := p.Tool(t, "slow", `{"seconds":600,"line":"`+line+`"}`).Running(t)
+	harness.Until(t, func() bool { return kit.Effects(t, line) == 1 })
 	r := p.Tool(t, "cancel_operation", `{"operation_id":"`+id+`"}`)
 	require.False(t, r.IsError, "%s", r.Raw)
 	require.Contains(t, r.Text(t), "recorded")
