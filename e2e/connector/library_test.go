@@ -105,7 +105,7 @@ func TestTooManyCalls(t *testing.T) {
 
 	kit := harness.SharedService(t)
 	for _, revision := range harness.Revisions {
-		p := serveLibrary(t, mcpserver.Options{MaxCalls: 2, WaitBudget: 10 * time.Second}).Speak(revision)
+		p := serveLibrary(t, mcpserver.Options{MaxCalls: 2, WaitBudget: 5 * time.Second}).Speak(revision)
 		p.Headers = map[string]string{"Authorization": "Bearer " + harness.Unique("crowd")}
 		listTools(t, p)
 		line := harness.Unique("line")
