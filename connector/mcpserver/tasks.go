@@ -145,7 +145,7 @@ func (s *Server) endedTask(ctx context.Context, d operation.Description, result 
 		o := s.task(ctx, d, taskFailed)
 		o.Set("statusMessage", contract.Quote(f.Message))
 		o.Set("error", f.Protocol().JSON())
-		return o, nil
+		return o, nil //nolint:nilerr // the error is part of the task
 	default:
 		result = errorResult(f, d.ID)
 	}
