@@ -1,0 +1,68 @@
+package containers_test
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+	"github.com/testcontainers/testcontainers-go"
+	"github.com/testcontainers/testcontainers-go/wait"
+)
+
+const (
+	module       = "github.com/durable-mcp/durable-mcp/"
+	temporalPort = "7233/tcp"
+	mcpPort      = "8080/tcp"
+)
+
+// TestCallThrough calls a tool of each kind from outside, through the connector
+// and Temporal, to a tool service.
+func TestCallThrough(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	temporalImage := w.temporalImage(t)
+	w.build(t, module+"connector/cmd/durable-mcp-connector", module+"examples/lucky-number")
+	atTemporal := testcontainers.WithEnv(map[string]string{"TEMPORAL_ADDRESS": "temporal:7233"})
+
+	w.start(t, "temporal", temporalImage,
+		wait.ForListeningPort(temporalPort).SkipInternalCheck(), // which needs a shell
+		testcontainers.WithExposedPorts(temporalPort),
+		testcontainers.WithCmd("server", "start-dev", "--headless", "--ip", "0.0.0.0", "--log-level", "warn",
+			"--dynamic-config-value", "nexusoperation.enableStandalone=true",
+			"--dynamic-config-value", "activity.enableCallbacks=true"))
+	w.start(t, "lucky-number", w.image(t, "lucky-number", filepath.Join(w.dir, "lucky-number")),
+		wait.ForLog("lucky-number is ready"), atTemporal, testcontainers.WithCmd("--ensure-endpoint"))
+	host, err := w.provider.DaemonHost(t.Context())
+	require.NoError(t, err)
+	connector := w.start(t, "connector", w.image(t, "connector", filepath.Join(w.dir, "durable-mcp-connector")),
+		wait.ForHTTP("/readyz").WithPort(mcpPort), atTemporal,
+		testcontainers.WithExposedPorts(mcpPort),
+		testcontainers.WithCmd("--service", "lucky-number", "--transport", "http", "--listen", "0.0.0.0:8080", "--allow-host", host))
+
+	address, err := connector.PortEndpoint(t.Context(), mcpPort, "http")
+	require.NoError(t, err)
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, nil).
+		Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: address + "/mcp"}, nil)
+	require.NoError(t, err)
+	defer func() { _ = session.Close() }()
+
+	require.Equal(t, map[string]any{"name": "Ada", "number": 21.0}, call(t, session, "lucky_number", `{"name":"Ada"}`))
+	require.Equal(t, "Ada", call(t, session, "draw_ticket", `{"name":"Ada"}`)["name"])
+	require.Equal(t, "After 1 seconds the leaves say of tea: all will be well.",
+		call(t, session, "brew_report", `{"topic":"tea","seconds":1}`)["report"])
+	handle := call(t, session, "create_topic_list", `{}`)["handle"].(string)
+	require.Equal(t, []any{"tea"}, call(t, session, "remember_topic", `{"topic":"tea","handle":"`+handle+`"}`)["topics"])
+}
+
+// call calls a tool and returns its structured content.
+func call(t *testing.T, session *mcp.ClientSession, tool, args string) map[string]any {
+	t.Helper()
+	result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(args)})
+	require.NoError(t, err)
+	require.False(t, result.IsError, "%s: %v", tool, result.Content)
+	content, ok := result.StructuredContent.(map[string]any)
+	require.True(t, ok, "%s: %v", tool, result.StructuredContent)
+	return content
+}
