@@ -2,6 +2,7 @@ package connector_test
 
 import (
 	"context"
+	"io"
 	"syscall"
 	"testing"
 	"time"
@@ -81,6 +82,18 @@ func TestWhatLeavesACallRunning(t *testing.T) {
 			require.NoError(t, c.Stdin.Close())
 			c.Exit(t)
 		},
+		"death of the client": func(t *testing.T, c *harness.Stdio) {
+			t.Helper()
+			c.StopReading()
+			require.NoError(t, c.Stdin.Close())
+			c.Exit(t)
+		},
+		"nobody reads": func(t *testing.T, c *harness.Stdio) {
+			t.Helper()
+			c.StopReading()
+			_, _ = io.WriteString(c.Stdin, `{"jsonrpc":"2.0","id":"x","method":"ping"}`+"\n") // the answer fails
+			c.Exit(t)
+		},
 		"kill -9": func(_ *testing.T, c *harness.Stdio) { c.Kill() },
 		"SIGTERM": func(t *testing.T, c *harness.Stdio) { t.Helper(); c.Signal(t, syscall.SIGTERM); c.Exit(t) },
 		"SIGINT":  func(t *testing.T, c *harness.Stdio) { t.Helper(); c.Signal(t, syscall.SIGINT); c.Exit(t) },
@@ -90,7 +103,7 @@ func TestWhatLeavesACallRunning(t *testing.T) {
 			line := harness.Unique("line")
 			args := []string{"--service", kit.Name, "--caller", harness.Unique("leaver"), "--shutdown-timeout", "1s"}
 			p := temporal.StartStdio(t, args...).Speak(t, harness.Revision2025November)
-			p.StartTool(t, "slow", `{"seconds":6,"line":"`+line+`","value":"done"}`)
+			p.StartTool(t, "slow", `{"seconds":6,"line":"`+line+`","value":"done"}`, `"progressToken":1`)
 			harness.Until(t, func() bool { return kit.Effects(t, line) == 1 })
 			leave(t, p.Stdio)
 			found(t, temporal.StartStdio(t, args...).Speak(t, harness.Revision2025November), kit, line)

@@ -11,6 +11,7 @@ import (
 	"github.com/durable-mcp/durable-mcp/e2e/harness"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -254,6 +255,11 @@ func TestReturnedWorker(t *testing.T) {
 		require.Equal(t, `{"a":1}`, string(p.Tool(t, "kit_echo", `{"a":1}`).Structured))
 		return time.Since(away) > 12*time.Second
 	})
+	probes, err := temporal.Client(t).CountNexusOperations(t.Context(), client.CountNexusOperationsOptions{
+		Query: fmt.Sprintf("Endpoint = %q AND Operation = 'list_tools'", service.Name),
+	})
+	require.NoError(t, err)
+	require.EqualValues(t, 1, probes.Count, "each question that nobody answers counts against the endpoint")
 	service.Start(t)
 	returned := time.Now()
 	harness.Until(t, served)

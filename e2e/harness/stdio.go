@@ -18,7 +18,8 @@ type Stdio struct {
 	*Process
 	*Inbox
 
-	ids atomic.Int64
+	ids    atomic.Int64
+	output *os.File
 }
 
 // StartStdio starts a connector. The caller is one that no other test has, unless
@@ -34,6 +35,7 @@ func (s *Temporal) StartStdio(t testing.TB, args ...string) *Stdio {
 	_ = w.Close()
 	require.NoError(t, err)
 	c.own(t)
+	c.output = r
 	go func() {
 		defer c.end()
 		defer func() { _ = r.Close() }()
@@ -59,6 +61,9 @@ func (s *Temporal) connectorArgs(args []string) []string {
 	}
 	return append(all, args...)
 }
+
+// StopReading closes the client's end of the connector's standard output.
+func (c *Stdio) StopReading() { _ = c.output.Close() }
 
 // Send writes one line.
 func (c *Stdio) Send(t testing.TB, line string) {
