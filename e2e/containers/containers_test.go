@@ -1,9 +1,11 @@
 package containers_test
 
 import (
+	"context"
 	"encoding/json"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -34,17 +36,17 @@ func TestCallThrough(t *testing.T) {
 			"--dynamic-config-value", "activity.enableCallbacks=true"))
 	w.start(t, "lucky-number", w.image(t, "lucky-number", filepath.Join(w.dir, "lucky-number")),
 		wait.ForLog("lucky-number is ready"), atTemporal, testcontainers.WithCmd("--ensure-endpoint"))
-	host, err := w.provider.DaemonHost(t.Context())
+	host, err := w.provider.DaemonHost(contextOf(t))
 	require.NoError(t, err)
 	connector := w.start(t, "connector", w.image(t, "connector", filepath.Join(w.dir, "durable-mcp-connector")),
 		wait.ForHTTP("/readyz").WithPort(mcpPort), atTemporal,
 		testcontainers.WithExposedPorts(mcpPort),
 		testcontainers.WithCmd("--service", "lucky-number", "--transport", "http", "--listen", "0.0.0.0:8080", "--allow-host", host))
 
-	address, err := connector.PortEndpoint(t.Context(), mcpPort, "http")
+	address, err := connector.PortEndpoint(contextOf(t), mcpPort, "http")
 	require.NoError(t, err)
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, nil).
-		Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: address + "/mcp"}, nil)
+		Connect(contextOf(t), &mcp.StreamableClientTransport{Endpoint: address + "/mcp"}, nil)
 	require.NoError(t, err)
 	defer func() { _ = session.Close() }()
 
@@ -59,7 +61,9 @@ func TestCallThrough(t *testing.T) {
 // call calls a tool and returns its structured content.
 func call(t *testing.T, session *mcp.ClientSession, tool, args string) map[string]any {
 	t.Helper()
-	result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(args)})
+	ctx, cancel := context.WithTimeout(contextOf(t), time.Minute)
+	defer cancel()
+	result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(args)})
 	require.NoError(t, err)
 	require.False(t, result.IsError, "%s: %v", tool, result.Content)
 	content, ok := result.StructuredContent.(map[string]any)

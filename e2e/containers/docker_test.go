@@ -6,9 +6,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -29,7 +31,24 @@ func TestMain(m *testing.M) {
 	if _, err := os.Stat("/.dockerenv"); err == nil && os.Getenv("DOCKER_HOST") == "" {
 		setDefault("TESTCONTAINERS_HOST_OVERRIDE", "127.0.0.1")
 	}
-	os.Exit(m.Run())
+	var stop func()
+	interrupted, stop = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := m.Run()
+	stop()
+	os.Exit(code)
+}
+
+// interrupted ends when somebody stops the tests. They fail then, and clean up as
+// after any other failure.
+var interrupted context.Context
+
+// contextOf is t.Context that ends on an interruption too.
+func contextOf(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	stop := context.AfterFunc(interrupted, cancel)
+	t.Cleanup(func() { stop(); cancel() })
+	return ctx
 }
 
 func setDefault(variable, value string) {
@@ -57,7 +76,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	provider := connect(t)
-	nw, err := network.New(t.Context())
+	nw, err := network.New(contextOf(t))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, nw.Remove(context.Background())) })
 	return &world{provider: provider, network: nw, dir: t.TempDir()}
@@ -76,7 +95,7 @@ func connect(t *testing.T) *testcontainers.DockerProvider {
 		if provider, err = testcontainers.NewDockerProvider(testcontainers.WithLogger(tclog.TestLogger(t))); err != nil {
 			return err
 		}
-		return provider.Health(t.Context())
+		return provider.Health(contextOf(t))
 	}()
 	if err != nil {
 		lack(t, "no Docker engine answers: %v; ./justw e2e says how to get one", err)
@@ -88,7 +107,7 @@ func connect(t *testing.T) *testcontainers.DockerProvider {
 // build builds programs of the workspace as static binaries for Linux.
 func (w *world) build(t *testing.T, packages ...string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", append([]string{"build", "-buildvcs=false", "-o", w.dir + string(filepath.Separator)}, packages...)...)
+	cmd := exec.CommandContext(contextOf(t), "go", append([]string{"build", "-buildvcs=false", "-o", w.dir + string(filepath.Separator)}, packages...)...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
@@ -103,7 +122,7 @@ func (w *world) image(t *testing.T, name, binary string) string {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte(dockerfile), 0o600))
 	place(t, binary, filepath.Join(dir, "program"))
 	var log strings.Builder
-	tag, err := w.provider.BuildImage(t.Context(), &testcontainers.ContainerRequest{FromDockerfile: testcontainers.FromDockerfile{
+	tag, err := w.provider.BuildImage(contextOf(t), &testcontainers.ContainerRequest{FromDockerfile: testcontainers.FromDockerfile{
 		Context: dir, Repo: "durable-mcp-e2e-" + name, BuildLogWriter: &log,
 	}})
 	require.NoError(t, err, "%s", log.String())
@@ -152,7 +171,7 @@ func (w *world) temporalImage(t *testing.T) string {
 // when it is ready.
 func (w *world) start(t *testing.T, name, image string, ready wait.Strategy, options ...testcontainers.ContainerCustomizer) *testcontainers.DockerContainer {
 	t.Helper()
-	c, err := testcontainers.Run(t.Context(), image, append(options,
+	c, err := testcontainers.Run(contextOf(t), image, append(options,
 		network.WithNetwork([]string{name}, w.network),
 		testcontainers.WithWaitStrategyAndDeadline(2*time.Minute, ready),
 		testcontainers.WithLogger(tclog.TestLogger(t)),
