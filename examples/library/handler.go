@@ -47,7 +47,7 @@ type users map[string]string
 // parseUsers reads "NAME=TOKEN NAME=TOKEN …".
 func parseUsers(list string) (users, error) {
 	known := users{}
-	for _, pair := range strings.Fields(list) {
+	for pair := range strings.FieldsSeq(list) {
 		name, token, _ := strings.Cut(pair, "=")
 		if name == "" || token == "" {
 			return nil, fmt.Errorf("USERS: a user without a name or a token; want NAME=TOKEN")

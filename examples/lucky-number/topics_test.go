@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"regexp"
 	"testing"
 	"time"
 
@@ -17,7 +16,7 @@ func createList(t *testing.T, c tools) (handle string) {
 	t.Helper()
 	var list createTopicListOutput
 	c.ok(t, "create_topic_list", map[string]any{}, &list)
-	require.Regexp(t, regexp.MustCompile(`^[0-9a-f]{32}$`), list.Handle)
+	require.Regexp(t, `^[0-9a-f]{32}$`, list.Handle)
 	return list.Handle
 }
 

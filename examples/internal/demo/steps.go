@@ -270,7 +270,7 @@ func (s *story) wantReports(ctx context.Context, status string, want int64) erro
 		return err
 	}
 	if count.GetCount() != want {
-		return fmt.Errorf("Temporal has %d Workflows where %s, want %d", count.GetCount(), query, want)
+		return fmt.Errorf("want %d Workflows where %s, but Temporal has %d", want, query, count.GetCount())
 	}
 	return nil
 }
