@@ -2,8 +2,11 @@ package connector_test
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -141,4 +144,50 @@ func TestTooManyCalls(t *testing.T) {
 	_, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo"})
 	require.ErrorContains(t, err, "takes no more now")
 	require.NoError(t, <-done)
+}
+
+// brokenPipe fails once it is told to.
+type brokenPipe struct{ broken atomic.Bool }
+
+func (p *brokenPipe) Write(b []byte) (int, error) {
+	if p.broken.Load() {
+		return 0, io.ErrClosedPipe
+	}
+	return len(b), nil
+}
+
+// TestBrokenPipeCancelsNothing: a client that cannot be written to has not
+// cancelled its calls.
+func TestBrokenPipeCancelsNothing(t *testing.T) {
+	t.Parallel()
+
+	kit := harness.SharedService(t)
+	server := library(t, mcpserver.Options{Caller: harness.Unique("pipe")})
+	in, client := io.Pipe()
+	out := &brokenPipe{}
+	served := make(chan error, 1)
+	go func() { served <- server.ServeStdio(t.Context(), in, out, time.Second) }()
+	send := func(line string) {
+		_, err := io.WriteString(client, line+"\n")
+		require.NoError(t, err)
+	}
+	line := harness.Unique("line")
+	send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`)
+	send(`{"jsonrpc":"2.0","method":"notifications/initialized","params":{}}`)
+	send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"slow","arguments":{"seconds":4,"line":"` + line + `"}}}`)
+	harness.Until(t, func() bool { return kit.Effects(t, line) == 1 })
+	out.broken.Store(true)
+	send(`{"jsonrpc":"2.0","id":3,"method":"ping","params":{}}`)
+	select {
+	case <-served:
+	case <-time.After(harness.Patience):
+		require.FailNow(t, "the session does not end")
+	}
+	harness.Until(t, func() bool {
+		r, _, err := server.PollTool(t.Context(), "list_operations", nil)
+		require.NoError(t, err)
+		require.NotContains(t, string(r.JSON()), `"status":"canceled"`)
+		return strings.Contains(string(r.Structured()), `"status":"completed"`)
+	})
+	require.Zero(t, kit.Effects(t, "cancelled "+line))
 }
