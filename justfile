@@ -17,6 +17,7 @@ default:
 # The story in a minute: short calls, a long one, a killed connector, its result read after.
 [group('1 try it')]
 demo *args:
+    @echo "Building the demo; the first time this takes a minute…"
     @exec scripts/temporal.sh go run ./examples/cmd/demo "$@"
 
 # A Temporal dev server set up for Durable MCP, with its UI, until Ctrl-C.
