@@ -136,9 +136,13 @@ func (c *Catalog) Snapshot() *Snapshot {
 }
 
 // Ready waits until every service has answered or failed once, at most the
-// discovery timeout, or until ctx ends; then it returns what is known. Run must
-// be under way.
+// discovery timeout, or until ctx ends; then it returns what is known. It asks
+// the services that nobody has asked yet.
 func (c *Catalog) Ready(ctx context.Context) *Snapshot {
+	idle, _ := c.claim(func(s *state) bool { return s.manifest == nil && s.failures == 0 })
+	for _, s := range idle {
+		go c.askOne(context.WithoutCancel(ctx), s)
+	}
 	t := time.NewTimer(c.options.DiscoveryTimeout)
 	defer t.Stop()
 	select {
