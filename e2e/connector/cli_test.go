@@ -47,7 +47,7 @@ func TestCommandCall(t *testing.T) {
 			t.Parallel()
 			o := call(c.stdin, c.args...)
 			require.Equal(t, c.code, o.Code, "%s\n%s", o.Stdout, o.Stderr)
-			require.Equal(t, strings.Count(o.Stderr, "operation mcp-stdio-stateful-"), 1, "%s", o.Stderr)
+			require.Equal(t, 1, strings.Count(o.Stderr, "operation mcp-stdio-stateful-"), "%s", o.Stderr)
 			require.True(t, strings.HasPrefix(o.Stderr, "operation mcp-") || strings.Contains(o.Stderr, "\noperation mcp-"), "%s", o.Stderr)
 			if strings.HasPrefix(c.stdout, "{") {
 				harness.RequireExact(t, c.stdout, o.Stdout)

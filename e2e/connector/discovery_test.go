@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -247,12 +248,7 @@ func TestReturnedWorker(t *testing.T) {
 	p := temporal.StartStdio(t, "--service", service.Name, "--service", good.Name+",prefix=kit",
 		"--discovery-timeout", "2s", "--refresh-interval", "1s").Speak(t, harness.Revision2025November)
 	served := func() bool {
-		for _, name := range listTools(t, p).names(t) {
-			if name == "note" {
-				return true
-			}
-		}
-		return false
+		return slices.Contains(listTools(t, p).names(t), "note")
 	}
 	require.False(t, served())
 	away := time.Now()

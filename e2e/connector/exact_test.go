@@ -30,6 +30,7 @@ func TestArgumentsAndResultsAreExact(t *testing.T) {
 	t.Parallel()
 
 	eachPeer(t, nil, func(t *testing.T, p *harness.Peer) {
+		t.Helper()
 		echo := p.Tool(t, "echo", hard)
 		require.False(t, echo.IsError)
 		harness.RequireExact(t, hard, string(echo.Structured))
@@ -55,6 +56,7 @@ func TestValuesThatAreNoObjects(t *testing.T) {
 	t.Parallel()
 
 	eachPeer(t, nil, func(t *testing.T, p *harness.Peer) {
+		t.Helper()
 		for value, text := range map[string]string{
 			`9007199254740993`: `9007199254740993`, `1e400`: `1e400`, `-0`: `-0`, `1.0`: `1.0`, `true`: `true`,
 			`"<b>\u0000é"`: "<b>\u0000é", `[1.0,{"b":1,"a":2}]`: `[1.0,{"b":1,"a":2}]`, `""`: "",
@@ -63,12 +65,12 @@ func TestValuesThatAreNoObjects(t *testing.T) {
 			pick := p.Tool(t, "pick", args)
 			require.Equal(t, text, pick.Text(t))
 			require.Empty(t, pick.Structured, "%s", pick.Raw)
-			any := p.Tool(t, "pick_any", args)
-			require.Equal(t, text, any.Text(t))
+			structured := p.Tool(t, "pick_any", args)
+			require.Equal(t, text, structured.Text(t))
 			if p.Modern() {
-				harness.RequireExact(t, value, string(any.Structured))
+				harness.RequireExact(t, value, string(structured.Structured))
 			} else { // before 2026-07-28 it is an object
-				require.Empty(t, any.Structured, "%s", any.Raw)
+				require.Empty(t, structured.Structured, "%s", structured.Raw)
 			}
 		}
 		null := p.Tool(t, "pick", `{"value":null}`)
@@ -94,6 +96,7 @@ func TestContentArrivesWhole(t *testing.T) {
 		{"type":"hologram","beams":[1e400,-0]}
 	],"structuredContent":{"b":1.0,"a":"\ud800"},"isError":false,"_meta":{"com.example/y":{"z":1.0}}}`
 	eachPeer(t, nil, func(t *testing.T, p *harness.Peer) {
+		t.Helper()
 		got := p.Tool(t, "content", `{"result":`+oneLine(result)+`}`)
 		var members map[string]json.RawMessage
 		require.NoError(t, json.Unmarshal(got.Raw, &members))
@@ -118,6 +121,7 @@ func TestArgumentsThatAreNoObject(t *testing.T) {
 
 	kit := harness.SharedService(t)
 	eachPeer(t, nil, func(t *testing.T, p *harness.Peer) {
+		t.Helper()
 		line := harness.Unique("line")
 		for _, bad := range []string{`["` + line + `"]`, `"{\"line\":\"` + line + `\"}"`, `1`, `true`, `null`} {
 			e := p.ToolError(t, "note", bad)
@@ -135,6 +139,7 @@ func TestUnknownTool(t *testing.T) {
 	t.Parallel()
 
 	eachPeer(t, nil, func(t *testing.T, p *harness.Peer) {
+		t.Helper()
 		e := p.ToolError(t, "absent", `{}`)
 		require.Equal(t, -32602, e.Code)
 		require.Contains(t, e.Message, `"absent"`)

@@ -30,6 +30,7 @@ func TestFailures(t *testing.T) {
 	t.Parallel()
 
 	eachPeer(t, nil, func(t *testing.T, p *harness.Peer) {
+		t.Helper()
 		const details = `{"content":[{"type":"text","text":"no <b>"},{"type":"hologram","n":1.0}],"isError":true,"structuredContent":{"n":9007199254740993},"_meta":{"com.example/z":1.0}}`
 		for _, how := range []string{"fail", "slow"} {
 			as := map[string]string{"fail": "as", "slow": "fail"}[how]
@@ -94,6 +95,7 @@ func TestPayloadsOverTheLimit(t *testing.T) {
 
 	kit := harness.SharedService(t)
 	eachPeer(t, nil, func(t *testing.T, p *harness.Peer) {
+		t.Helper()
 		line := harness.Unique("line")
 		r := p.Tool(t, "note", `{"line":"`+line+`","fat":"`+strings.Repeat("x", 2<<20)+`"}`)
 		require.True(t, r.IsError)

@@ -110,6 +110,7 @@ func TestBadKeys(t *testing.T) {
 
 	kit := harness.SharedService(t)
 	eachPeer(t, nil, func(t *testing.T, p *harness.Peer) {
+		t.Helper()
 		line := harness.Unique("line")
 		for _, bad := range []string{`""`, `7`, `null`, `["k"]`, `"a\nb"`, `"` + strings.Repeat("k", 2000) + `"`} {
 			e := p.ToolError(t, "note", `{"line":"`+line+`"}`, `"io.temporal/idempotencyKey":`+bad)
@@ -127,6 +128,7 @@ func TestHeadersThatTravel(t *testing.T) {
 
 	const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	eachPeer(t, nil, func(t *testing.T, p *harness.Peer) {
+		t.Helper()
 		headers := func(meta ...string) map[string]string {
 			var h map[string]string
 			require.NoError(t, json.Unmarshal(p.Tool(t, "headers", `{}`, meta...).Structured, &h))

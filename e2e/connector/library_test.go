@@ -179,7 +179,8 @@ func TestBrokenPipeCancelsNothing(t *testing.T) {
 	out.broken.Store(true)
 	send(`{"jsonrpc":"2.0","id":3,"method":"ping","params":{}}`)
 	select {
-	case <-served:
+	case err := <-served:
+		t.Logf("the session ended with: %v", err)
 	case <-time.After(harness.Patience):
 		require.FailNow(t, "the session does not end")
 	}

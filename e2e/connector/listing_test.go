@@ -16,6 +16,7 @@ func TestListing(t *testing.T) {
 	t.Parallel()
 
 	eachPeer(t, nil, func(t *testing.T, p *harness.Peer) {
+		t.Helper()
 		list := listTools(t, p)
 		want := []string{
 			"act", "big", "brief", "cancel_operation", "content", "echo", "fail", "get_operation_result", "headers", "input",
@@ -173,6 +174,7 @@ func TestMethodsThatNoServiceHas(t *testing.T) {
 	t.Parallel()
 
 	eachPeer(t, nil, func(t *testing.T, p *harness.Peer) {
+		t.Helper()
 		for method, params := range map[string]string{
 			"prompts/list": `{}`, "prompts/get": `{"name":"x"}`, "resources/list": `{}`, "resources/templates/list": `{}`,
 			"resources/read":      `{"uri":"file:///x"}`,

@@ -16,6 +16,7 @@ func TestRunning(t *testing.T) {
 	t.Parallel()
 
 	eachPeer(t, []string{"--wait-budget", "1s"}, func(t *testing.T, p *harness.Peer) {
+		t.Helper()
 		began := time.Now()
 		r := p.Tool(t, "slow", `{"seconds":3,"value":`+hard+`}`)
 		took := time.Since(began)
@@ -230,6 +231,7 @@ func TestProgress(t *testing.T) {
 	t.Parallel()
 
 	eachPeer(t, nil, func(t *testing.T, p *harness.Peer) {
+		t.Helper()
 		began := time.Now()
 		call := p.StartTool(t, "slow", `{"seconds":7}`, `"progressToken":"tok-7"`)
 		first := call.Await(t, "progress", harness.IsNotification("notifications/progress"))

@@ -69,6 +69,7 @@ func TestTaskLifecycle(t *testing.T) {
 	t.Parallel()
 
 	eachTaskPeer(t, func(t *testing.T, p *harness.Peer) {
+		t.Helper()
 		short := p.Tool(t, "echo", `{"a":1.0}`)
 		require.Equal(t, `{"a":1.0}`, string(short.Structured), "a short call is answered as ever")
 
@@ -102,6 +103,7 @@ func TestTaskOutcomes(t *testing.T) {
 	t.Parallel()
 
 	eachTaskPeer(t, func(t *testing.T, p *harness.Peer) {
+		t.Helper()
 		broken := startTask(t, p, "slow", `{"seconds":2,"fail":"broken"}`)
 		own := startTask(t, p, "slow", `{"seconds":2,"fail":"tool","details":{"content":[{"type":"text","text":"no"}],"isError":true}}`)
 		late := startTask(t, p, "brief", `{"seconds":60}`)
@@ -133,6 +135,7 @@ func TestTasksAreForWhoDeclaredThem(t *testing.T) {
 	t.Parallel()
 
 	eachTaskPeer(t, func(t *testing.T, p *harness.Peer) {
+		t.Helper()
 		created := startTask(t, p, "slow", `{"seconds":600}`)
 		p.Capabilities = `{"extensions":{"com.example/other":{}}}`
 		for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {

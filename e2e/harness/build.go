@@ -59,9 +59,9 @@ func root() (string, error) {
 }
 
 // Program returns the path of a binary.
-func Program(t testing.TB, name string) string {
-	t.Helper()
+func Program(tb testing.TB, name string) string {
+	tb.Helper()
 	dir, err := build()
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return filepath.Join(dir, name)
 }

@@ -17,35 +17,35 @@ type Outcome struct {
 
 // RunConnector runs the connector's binary to its end with arguments as they are,
 // no server's address among them.
-func RunConnector(t testing.TB, stdin string, env []string, args ...string) Outcome {
-	t.Helper()
-	p := startConnector(t, env, args...)
+func RunConnector(tb testing.TB, stdin string, env []string, args ...string) Outcome {
+	tb.Helper()
+	p := startConnector(tb, env, args...)
 	_, err := io.WriteString(p.Stdin, stdin)
-	require.NoError(t, err)
-	require.NoError(t, p.Stdin.Close())
-	code := p.Exit(t)
+	require.NoError(tb, err)
+	require.NoError(tb, p.Stdin.Close())
+	code := p.Exit(tb)
 	return Outcome{Code: code, Stdout: p.Stdout.String(), Stderr: p.Stderr.String()}
 }
 
-func startConnector(t testing.TB, env []string, args ...string) *Process {
-	t.Helper()
+func startConnector(tb testing.TB, env []string, args ...string) *Process {
+	tb.Helper()
 	p, err := start(command{
-		name: fmt.Sprintf("connector %v", args), path: Program(t, "durable-mcp-connector"), args: args, env: env, stdin: true,
+		name: fmt.Sprintf("connector %v", args), path: Program(tb, "durable-mcp-connector"), args: args, env: env, stdin: true,
 	})
-	require.NoError(t, err)
-	return p.own(t)
+	require.NoError(tb, err)
+	return p.own(tb)
 }
 
 // Command starts a command of the connector on the server.
-func (s *Temporal) Command(t testing.TB, args ...string) *Process {
-	t.Helper()
-	return startConnector(t, s.env(), args...)
+func (s *Temporal) Command(tb testing.TB, args ...string) *Process {
+	tb.Helper()
+	return startConnector(tb, s.env(), args...)
 }
 
 // Run runs a command of the connector on the server.
-func (s *Temporal) Run(t testing.TB, stdin string, args ...string) Outcome {
-	t.Helper()
-	return RunConnector(t, stdin, s.env(), args...)
+func (s *Temporal) Run(tb testing.TB, stdin string, args ...string) Outcome {
+	tb.Helper()
+	return RunConnector(tb, stdin, s.env(), args...)
 }
 
 func (s *Temporal) env() []string {

@@ -9,38 +9,38 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func mustDecode(t testing.TB, raw json.RawMessage, v any) {
-	t.Helper()
-	require.NoError(t, json.Unmarshal(raw, v), "%s", raw)
+func mustDecode(tb testing.TB, raw json.RawMessage, v any) {
+	tb.Helper()
+	require.NoError(tb, json.Unmarshal(raw, v), "%s", raw)
 }
 
 // ConnectStdio connects a client of the MCP Go SDK to a new connector. Revision
 // is empty for the newest that both sides know.
-func (s *Temporal) ConnectStdio(t testing.TB, revision string, options *mcp.ClientOptions, args ...string) *mcp.ClientSession {
-	t.Helper()
-	cmd := exec.Command(Program(t, "durable-mcp-connector"), s.connectorArgs(args)...)
+func (s *Temporal) ConnectStdio(tb testing.TB, revision string, options *mcp.ClientOptions, args ...string) *mcp.ClientSession {
+	tb.Helper()
+	cmd := exec.Command(Program(tb, "durable-mcp-connector"), s.connectorArgs(args)...)
 	cmd.SysProcAttr = childAttributes()
 	log := newLog()
 	cmd.Stderr = log
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("connector, its standard error:\n%s", log.tail())
+	tb.Cleanup(func() {
+		if tb.Failed() {
+			tb.Logf("connector, its standard error:\n%s", log.tail())
 		}
 	})
-	return connect(t, &mcp.CommandTransport{Command: cmd}, revision, options)
+	return connect(tb, &mcp.CommandTransport{Command: cmd}, revision, options)
 }
 
 // Connect connects a client of the MCP Go SDK.
-func (h *HTTP) Connect(t testing.TB, revision string, options *mcp.ClientOptions) *mcp.ClientSession {
-	t.Helper()
-	return connect(t, &mcp.StreamableClientTransport{Endpoint: h.URL}, revision, options)
+func (h *HTTP) Connect(tb testing.TB, revision string, options *mcp.ClientOptions) *mcp.ClientSession {
+	tb.Helper()
+	return connect(tb, &mcp.StreamableClientTransport{Endpoint: h.URL}, revision, options)
 }
 
-func connect(t testing.TB, transport mcp.Transport, revision string, options *mcp.ClientOptions) *mcp.ClientSession {
-	t.Helper()
+func connect(tb testing.TB, transport mcp.Transport, revision string, options *mcp.ClientOptions) *mcp.ClientSession {
+	tb.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, options)
-	session, err := client.Connect(t.Context(), transport, &mcp.ClientSessionOptions{ProtocolVersion: revision})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = session.Close() })
+	session, err := client.Connect(tb.Context(), transport, &mcp.ClientSessionOptions{ProtocolVersion: revision})
+	require.NoError(tb, err)
+	tb.Cleanup(func() { _ = session.Close() })
 	return session
 }

@@ -82,11 +82,11 @@ func plain(c byte) uint16 {
 }
 
 // RequireExact wants both documents to have the same tokens.
-func RequireExact(t testing.TB, want, got string) {
-	t.Helper()
+func RequireExact(tb testing.TB, want, got string) {
+	tb.Helper()
 	w, err := Exact(want)
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	g, err := Exact(got)
-	require.NoError(t, err)
-	require.Equal(t, w, g)
+	require.NoError(tb, err)
+	require.Equal(tb, w, g)
 }

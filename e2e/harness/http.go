@@ -26,12 +26,12 @@ type HTTP struct {
 var servedURL = regexp.MustCompile(`url=(http://[^/\s]+)/mcp`)
 
 // StartHTTP starts a connector on a free port. It returns when the port is open.
-func (s *Temporal) StartHTTP(t testing.TB, args ...string) *HTTP {
-	t.Helper()
+func (s *Temporal) StartHTTP(tb testing.TB, args ...string) *HTTP {
+	tb.Helper()
 	args = append([]string{"--transport", "http", "--listen", "127.0.0.1:0"}, args...)
-	p, err := start(command{name: "connector", path: Program(t, "durable-mcp-connector"), args: s.connectorArgs(args)})
-	require.NoError(t, err)
-	p.own(t)
+	p, err := start(command{name: "connector", path: Program(tb, "durable-mcp-connector"), args: s.connectorArgs(args)})
+	require.NoError(tb, err)
+	p.own(tb)
 	base, err := p.Stderr.await("URL", func(log string) (string, bool) {
 		m := servedURL.FindStringSubmatch(log)
 		if m == nil {
@@ -39,7 +39,7 @@ func (s *Temporal) StartHTTP(t testing.TB, args ...string) *HTTP {
 		}
 		return m[1], true
 	})
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return &HTTP{Process: p, URL: base + "/mcp", Base: base}
 }
 
@@ -78,11 +78,11 @@ var httpClient = &http.Client{Transport: &http.Transport{DisableKeepAlives: true
 
 // Post posts a body with the headers of MCP and those given, of which an empty
 // value removes one. It returns when the response's headers have come.
-func (h *HTTP) Post(t testing.TB, body string, headers map[string]string) *Exchange {
-	t.Helper()
+func (h *HTTP) Post(tb testing.TB, body string, headers map[string]string) *Exchange {
+	tb.Helper()
 	e, err := h.TryPost(body, headers)
-	require.NoError(t, err)
-	t.Cleanup(e.Close)
+	require.NoError(tb, err)
+	tb.Cleanup(e.Close)
 	return e
 }
 
@@ -106,7 +106,7 @@ func (h *HTTP) TryPost(body string, headers map[string]string) (*Exchange, error
 			req.Header.Set(k, v)
 		}
 	}
-	resp, err := httpClient.Do(req)
+	resp, err := httpClient.Do(req) //nolint:bodyclose // read closes it
 	if err != nil {
 		cancel()
 		return nil, err

@@ -2,6 +2,8 @@ package harness
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -34,11 +36,11 @@ func parseMessage(raw []byte) (Message, error) {
 }
 
 // Decode decodes the result.
-func (m Message) Decode(t testing.TB, v any) {
-	t.Helper()
-	require.Nil(t, m.Error, "%s", m.Raw)
-	require.NotNil(t, m.Result, "%s", m.Raw)
-	require.NoError(t, json.Unmarshal(m.Result, v), "%s", m.Raw)
+func (m Message) Decode(tb testing.TB, v any) {
+	tb.Helper()
+	require.Nil(tb, m.Error, "%s", m.Raw)
+	require.NotNil(tb, m.Result, "%s", m.Raw)
+	require.NoError(tb, json.Unmarshal(m.Result, v), "%s", m.Raw)
 }
 
 // ToolResult is a CallToolResult with its values as bytes.
@@ -52,21 +54,21 @@ type ToolResult struct {
 }
 
 // ToolResult decodes the result of tools/call.
-func (m Message) ToolResult(t testing.TB) ToolResult {
-	t.Helper()
+func (m Message) ToolResult(tb testing.TB) ToolResult {
+	tb.Helper()
 	r := ToolResult{Raw: m.Result}
-	m.Decode(t, &r)
-	require.NotNil(t, r.Content, "a result without content: %s", m.Raw)
+	m.Decode(tb, &r)
+	require.NotNil(tb, r.Content, "a result without content: %s", m.Raw)
 	return r
 }
 
 // Text returns the text of the only content block.
-func (r ToolResult) Text(t testing.TB) string {
-	t.Helper()
-	require.Len(t, r.Content, 1, "%s", r.Raw)
+func (r ToolResult) Text(tb testing.TB) string {
+	tb.Helper()
+	require.Len(tb, r.Content, 1, "%s", r.Raw)
 	var block struct{ Type, Text string }
-	require.NoError(t, json.Unmarshal(r.Content[0], &block))
-	require.Equal(t, "text", block.Type)
+	require.NoError(tb, json.Unmarshal(r.Content[0], &block))
+	require.Equal(tb, "text", block.Type)
 	return block.Text
 }
 
@@ -78,13 +80,13 @@ type Running struct {
 
 // Running returns the operation ID of a result that says: still running. It
 // fails the test if the result says something else.
-func (r ToolResult) Running(t testing.TB) string {
-	t.Helper()
-	require.False(t, r.IsError, "%s", r.Raw)
+func (r ToolResult) Running(tb testing.TB) string {
+	tb.Helper()
+	require.False(tb, r.IsError, "%s", r.Raw)
 	var state Running
-	require.NoError(t, json.Unmarshal(r.Structured, &state), "%s", r.Raw)
-	require.Equal(t, "running", state.Status, "%s", r.Raw)
-	require.NotEmpty(t, state.OperationID)
+	require.NoError(tb, json.Unmarshal(r.Structured, &state), "%s", r.Raw)
+	require.Equal(tb, "running", state.Status, "%s", r.Raw)
+	require.NotEmpty(tb, state.OperationID)
 	return state.OperationID
 }
 
@@ -163,26 +165,26 @@ func (b *Inbox) Find(within time.Duration, match func(Message) bool) (m Message,
 }
 
 // Await is [Inbox.Find] for what must come.
-func (b *Inbox) Await(t testing.TB, what string, match func(Message) bool) Message {
-	t.Helper()
+func (b *Inbox) Await(tb testing.TB, what string, match func(Message) bool) Message {
+	tb.Helper()
 	m, ok := b.Find(Patience, match)
 	if !ok {
-		var got string
+		var got strings.Builder
 		for _, m := range b.All() {
-			got += "\n" + string(m.Raw[:min(len(m.Raw), 1000)])
+			fmt.Fprintf(&got, "\n%s", m.Raw[:min(len(m.Raw), 1000)])
 		}
-		require.FailNow(t, "there is no "+what, "got:%s\nother lines: %q", got, b.Other())
+		require.FailNow(tb, "there is no "+what, "got:%s\nother lines: %q", got.String(), b.Other())
 	}
 	return m
 }
 
 // AwaitEnd waits until the stream has ended.
-func (b *Inbox) AwaitEnd(t testing.TB) {
-	t.Helper()
+func (b *Inbox) AwaitEnd(tb testing.TB) {
+	tb.Helper()
 	_, _ = b.Find(Patience, func(Message) bool { return false })
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	require.True(t, b.ended, "the stream does not end")
+	require.True(tb, b.ended, "the stream does not end")
 }
 
 // IsAnswer matches the answer to a request.

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -39,11 +40,11 @@ func (p *Peer) Modern() bool { return p.Revision >= Revision2026 }
 
 // Speak returns a peer of the connector. It makes the handshake where the
 // revision has one.
-func (c *Stdio) Speak(t testing.TB, revision string) *Peer {
-	t.Helper()
+func (c *Stdio) Speak(tb testing.TB, revision string) *Peer {
+	tb.Helper()
 	p := &Peer{Revision: revision, Stdio: c, Capabilities: "{}"}
 	if !p.Modern() {
-		c.Initialize(t, revision)
+		c.Initialize(tb, revision)
 	}
 	return p
 }
@@ -63,25 +64,25 @@ type Pending struct {
 }
 
 // Answer waits for the answer.
-func (p *Pending) Answer(t testing.TB) Message {
-	t.Helper()
+func (p *Pending) Answer(tb testing.TB) Message {
+	tb.Helper()
 	if p.Exchange != nil && p.Exchange.Status != http.StatusOK {
-		p.AwaitEnd(t)
-		require.NotEmpty(t, p.All(), "status %d: %s", p.Exchange.Status, p.Exchange.Body())
+		p.AwaitEnd(tb)
+		require.NotEmpty(tb, p.All(), "status %d: %s", p.Exchange.Status, p.Exchange.Body())
 	}
-	return p.Await(t, "answer to request "+p.ID, IsAnswer(p.ID))
+	return p.Await(tb, "answer to request "+p.ID, IsAnswer(p.ID))
 }
 
 // Request sends a request. Params is a JSON object without _meta, meta the
 // members of its _meta.
-func (p *Peer) Request(t testing.TB, method, params string, meta ...string) *Pending {
-	t.Helper()
+func (p *Peer) Request(tb testing.TB, method, params string, meta ...string) *Pending {
+	tb.Helper()
 	params = p.params(params, meta)
 	if p.Stdio != nil {
-		return &Pending{Inbox: p.Stdio.Inbox, ID: p.Stdio.Request(t, method, params)}
+		return &Pending{Inbox: p.Stdio.Inbox, ID: p.Stdio.Request(tb, method, params)}
 	}
 	id, body, headers := p.post(method, params)
-	e := p.HTTP.Post(t, body, headers)
+	e := p.HTTP.Post(tb, body, headers)
 	return &Pending{Inbox: e.Inbox, ID: id, Exchange: e}
 }
 
@@ -136,22 +137,20 @@ func (p *Peer) post(method, params string) (id, body string, headers map[string]
 			headers["Mcp-Name"], _, _ = strings.Cut(rest, `"`)
 		}
 	}
-	for k, v := range p.Headers {
-		headers[k] = v
-	}
+	maps.Copy(headers, p.Headers)
 	return id, body, headers
 }
 
 // Call sends a request and waits for the answer.
-func (p *Peer) Call(t testing.TB, method, params string, meta ...string) Message {
-	t.Helper()
-	return p.Request(t, method, params, meta...).Answer(t)
+func (p *Peer) Call(tb testing.TB, method, params string, meta ...string) Message {
+	tb.Helper()
+	return p.Request(tb, method, params, meta...).Answer(tb)
 }
 
 // StartTool sends tools/call. Args is a JSON object, or empty.
-func (p *Peer) StartTool(t testing.TB, name, args string, meta ...string) *Pending {
-	t.Helper()
-	return p.Request(t, "tools/call", ToolParams(name, args), meta...)
+func (p *Peer) StartTool(tb testing.TB, name, args string, meta ...string) *Pending {
+	tb.Helper()
+	return p.Request(tb, "tools/call", ToolParams(name, args), meta...)
 }
 
 // ToolParams are the params of tools/call.
@@ -163,26 +162,26 @@ func ToolParams(name, args string) string {
 }
 
 // Tool calls a tool and waits for its result.
-func (p *Peer) Tool(t testing.TB, name, args string, meta ...string) ToolResult {
-	t.Helper()
-	return p.StartTool(t, name, args, meta...).Answer(t).ToolResult(t)
+func (p *Peer) Tool(tb testing.TB, name, args string, meta ...string) ToolResult {
+	tb.Helper()
+	return p.StartTool(tb, name, args, meta...).Answer(tb).ToolResult(tb)
 }
 
 // ToolError calls a tool and waits for a JSON-RPC error.
-func (p *Peer) ToolError(t testing.TB, name, args string, meta ...string) *RPCError {
-	t.Helper()
-	m := p.StartTool(t, name, args, meta...).Answer(t)
-	require.NotNil(t, m.Error, "%s", m.Raw)
+func (p *Peer) ToolError(tb testing.TB, name, args string, meta ...string) *RPCError {
+	tb.Helper()
+	m := p.StartTool(tb, name, args, meta...).Answer(tb)
+	require.NotNil(tb, m.Error, "%s", m.Raw)
 	return m.Error
 }
 
 // Operations lists the caller's calls by the connector's own tool.
-func (p *Peer) Operations(t testing.TB, args string) []Operation {
-	t.Helper()
-	r := p.Tool(t, "list_operations", args)
-	require.False(t, r.IsError, "%s", r.Raw)
+func (p *Peer) Operations(tb testing.TB, args string) []Operation {
+	tb.Helper()
+	r := p.Tool(tb, "list_operations", args)
+	require.False(tb, r.IsError, "%s", r.Raw)
 	var list struct{ Operations []Operation }
-	mustDecode(t, r.Structured, &list)
+	mustDecode(tb, r.Structured, &list)
 	return list.Operations
 }
 

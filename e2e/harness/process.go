@@ -77,19 +77,19 @@ func start(c command) (*Process, error) {
 }
 
 // own ends the process with the test, and shows its output if the test failed.
-func (p *Process) own(t testing.TB) *Process {
-	t.Helper()
-	t.Cleanup(func() {
+func (p *Process) own(tb testing.TB) *Process {
+	tb.Helper()
+	tb.Cleanup(func() {
 		p.Kill()
 		for _, fault := range []string{"WARNING: DATA RACE", "panic: ", "fatal error: "} {
 			if strings.Contains(p.Stderr.String(), fault) {
-				t.Errorf("%s: %s", p.name, fault)
+				tb.Errorf("%s: %s", p.name, fault)
 			}
 		}
-		if t.Failed() {
-			t.Logf("%s, its standard error:\n%s", p.name, p.Stderr.tail())
+		if tb.Failed() {
+			tb.Logf("%s, its standard error:\n%s", p.name, p.Stderr.tail())
 			if p.Stdout != nil {
-				t.Logf("%s, its standard output:\n%s", p.name, p.Stdout.tail())
+				tb.Logf("%s, its standard output:\n%s", p.name, p.Stdout.tail())
 			}
 		}
 	})
@@ -103,20 +103,20 @@ func (p *Process) Kill() {
 }
 
 // Signal sends a signal, if the process has not ended.
-func (p *Process) Signal(t testing.TB, signal os.Signal) {
-	t.Helper()
+func (p *Process) Signal(tb testing.TB, signal os.Signal) {
+	tb.Helper()
 	if err := p.cmd.Process.Signal(signal); !errors.Is(err, os.ErrProcessDone) {
-		require.NoError(t, err)
+		require.NoError(tb, err)
 	}
 }
 
 // Exit waits for the process to end by itself and returns its exit code.
-func (p *Process) Exit(t testing.TB) int {
-	t.Helper()
+func (p *Process) Exit(tb testing.TB) int {
+	tb.Helper()
 	select {
 	case <-p.done:
 	case <-time.After(Patience):
-		require.FailNow(t, p.name+" does not end", p.Stderr.tail())
+		require.FailNow(tb, p.name+" does not end", p.Stderr.tail())
 	}
 	return p.cmd.ProcessState.ExitCode()
 }
@@ -220,19 +220,19 @@ func (l *Log) await(what string, find func(string) (string, bool)) (string, erro
 }
 
 // Await waits until the log has the text.
-func (l *Log) Await(t testing.TB, text string) {
-	t.Helper()
+func (l *Log) Await(tb testing.TB, text string) {
+	tb.Helper()
 	_, err := l.await(text, func(s string) (string, bool) { return "", strings.Contains(s, text) })
-	require.NoError(t, err)
+	require.NoError(tb, err)
 }
 
 // Until waits until the condition is met. It runs on the test's own goroutine, so
 // the condition may end the test.
-func Until(t testing.TB, condition func() bool) {
-	t.Helper()
+func Until(tb testing.TB, condition func() bool) {
+	tb.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for end := time.Now().Add(Patience); !condition(); <-tick.C {
-		require.True(t, time.Now().Before(end), "the condition is not met in time")
+		require.True(tb, time.Now().Before(end), "the condition is not met in time")
 	}
 }

@@ -3,6 +3,7 @@ package harness
 import (
 	"flag"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 
@@ -34,8 +35,8 @@ func Run(m *testing.M) int {
 	defer func() {
 		stopMu.Lock()
 		defer stopMu.Unlock()
-		for i := len(stops) - 1; i >= 0; i-- {
-			stops[i]()
+		for _, stop := range slices.Backward(stops) {
+			stop()
 		}
 		stops = nil
 	}()
@@ -43,15 +44,15 @@ func Run(m *testing.M) int {
 }
 
 // cli is the Temporal CLI. Without one a test is skipped, and fails in CI.
-func cli(t testing.TB) string {
-	t.Helper()
+func cli(tb testing.TB) string {
+	tb.Helper()
 	path := os.Getenv("TEMPORAL_CLI")
 	if path == "" {
 		const advice = "TEMPORAL_CLI names no Temporal CLI; ./justw test finds or installs one"
 		if os.Getenv("CI") == "true" {
-			require.FailNow(t, advice)
+			require.FailNow(tb, advice)
 		}
-		t.Skip(advice)
+		tb.Skip(advice)
 	}
 	return path
 }

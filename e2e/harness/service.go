@@ -52,35 +52,35 @@ var sharedService = sync.OnceValues(func() (*Service, error) {
 
 // SharedService returns the tool service of the package's tests, on the server of
 // [Shared].
-func SharedService(t testing.TB) *Service {
-	t.Helper()
-	Shared(t)
+func SharedService(tb testing.TB) *Service {
+	tb.Helper()
+	Shared(tb)
 	s, err := sharedService()
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return s
 }
 
 // StartService starts a tool service for one test.
-func (s *Temporal) StartService(t testing.TB) *Service {
-	t.Helper()
-	service := s.PrepareService(t)
-	service.Start(t)
+func (s *Temporal) StartService(tb testing.TB) *Service {
+	tb.Helper()
+	service := s.PrepareService(tb)
+	service.Start(tb)
 	return service
 }
 
 // PrepareService is [Temporal.StartService] without the Worker.
-func (s *Temporal) PrepareService(t testing.TB) *Service {
-	t.Helper()
-	service := &Service{Name: Unique("svc"), temporal: s, path: Program(t, "toolservice"), dir: t.TempDir()}
-	s.CreateEndpoint(t, service.Name, service.Name)
+func (s *Temporal) PrepareService(tb testing.TB) *Service {
+	tb.Helper()
+	service := &Service{Name: Unique("svc"), temporal: s, path: Program(tb, "toolservice"), dir: tb.TempDir()}
+	s.CreateEndpoint(tb, service.Name, service.Name)
 	return service
 }
 
 // Start starts the Worker. It returns when it polls.
-func (s *Service) Start(t testing.TB) {
-	t.Helper()
-	require.NoError(t, s.start())
-	s.process.own(t)
+func (s *Service) Start(tb testing.TB) {
+	tb.Helper()
+	require.NoError(tb, s.start())
+	s.process.own(tb)
 }
 
 func (s *Service) start() (err error) {
@@ -101,19 +101,19 @@ func (s *Service) manifest() string { return filepath.Join(s.dir, "manifest.json
 func (s *Service) effects() string  { return filepath.Join(s.dir, "effects") }
 
 // SetManifest replaces what the service answers to list_tools.
-func (s *Service) SetManifest(t testing.TB, manifest string) {
-	t.Helper()
+func (s *Service) SetManifest(tb testing.TB, manifest string) {
+	tb.Helper()
 	next := s.manifest() + ".next"
-	require.NoError(t, os.WriteFile(next, []byte(manifest), 0o600))
-	require.NoError(t, os.Rename(next, s.manifest()))
+	require.NoError(tb, os.WriteFile(next, []byte(manifest), 0o600))
+	require.NoError(tb, os.Rename(next, s.manifest()))
 }
 
 // Effects counts how often a tool has had the effect of writing a line: what
 // happened outside of Temporal and of the product.
-func (s *Service) Effects(t testing.TB, line string) int {
-	t.Helper()
+func (s *Service) Effects(tb testing.TB, line string) int {
+	tb.Helper()
 	n := 0
-	for _, l := range s.AllEffects(t) {
+	for _, l := range s.AllEffects(tb) {
 		if l == line {
 			n++
 		}
@@ -122,12 +122,12 @@ func (s *Service) Effects(t testing.TB, line string) int {
 }
 
 // AllEffects returns every line that a tool has written, in order.
-func (s *Service) AllEffects(t testing.TB) []string {
-	t.Helper()
+func (s *Service) AllEffects(tb testing.TB) []string {
+	tb.Helper()
 	data, err := os.ReadFile(s.effects())
 	if os.IsNotExist(err) {
 		return nil
 	}
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
 }

@@ -24,17 +24,17 @@ type Stdio struct {
 
 // StartStdio starts a connector. The caller is one that no other test has, unless
 // the arguments name one.
-func (s *Temporal) StartStdio(t testing.TB, args ...string) *Stdio {
-	t.Helper()
+func (s *Temporal) StartStdio(tb testing.TB, args ...string) *Stdio {
+	tb.Helper()
 	c := &Stdio{Inbox: newInbox()}
 	r, w, err := os.Pipe()
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	c.Process, err = start(command{
-		name: "connector", path: Program(t, "durable-mcp-connector"), args: s.connectorArgs(args), stdout: w, stdin: true,
+		name: "connector", path: Program(tb, "durable-mcp-connector"), args: s.connectorArgs(args), stdout: w, stdin: true,
 	})
 	_ = w.Close()
-	require.NoError(t, err)
-	c.own(t)
+	require.NoError(tb, err)
+	c.own(tb)
 	c.output = r
 	go func() {
 		defer c.end()
@@ -66,38 +66,38 @@ func (s *Temporal) connectorArgs(args []string) []string {
 func (c *Stdio) StopReading() { _ = c.output.Close() }
 
 // Send writes one line.
-func (c *Stdio) Send(t testing.TB, line string) {
-	t.Helper()
+func (c *Stdio) Send(tb testing.TB, line string) {
+	tb.Helper()
 	_, err := io.WriteString(c.Stdin, line+"\n")
-	require.NoError(t, err)
+	require.NoError(tb, err)
 }
 
 // Request sends a request and returns its ID. Params is a JSON object.
-func (c *Stdio) Request(t testing.TB, method, params string) (id string) {
-	t.Helper()
+func (c *Stdio) Request(tb testing.TB, method, params string) (id string) {
+	tb.Helper()
 	id = fmt.Sprint(c.ids.Add(1))
-	c.Send(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, id, method, params))
+	c.Send(tb, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, id, method, params))
 	return id
 }
 
 // Answer waits for the answer to a request.
-func (c *Stdio) Answer(t testing.TB, id string) Message {
-	t.Helper()
-	return c.Await(t, "answer to request "+id, IsAnswer(id))
+func (c *Stdio) Answer(tb testing.TB, id string) Message {
+	tb.Helper()
+	return c.Await(tb, "answer to request "+id, IsAnswer(id))
 }
 
 // Notify sends a notification.
-func (c *Stdio) Notify(t testing.TB, method, params string) {
-	t.Helper()
-	c.Send(t, fmt.Sprintf(`{"jsonrpc":"2.0","method":%q,"params":%s}`, method, params))
+func (c *Stdio) Notify(tb testing.TB, method, params string) {
+	tb.Helper()
+	c.Send(tb, fmt.Sprintf(`{"jsonrpc":"2.0","method":%q,"params":%s}`, method, params))
 }
 
 // Initialize is the handshake of the revisions that have one.
-func (c *Stdio) Initialize(t testing.TB, revision string) Message {
-	t.Helper()
-	m := c.Answer(t, c.Request(t, "initialize", fmt.Sprintf(
+func (c *Stdio) Initialize(tb testing.TB, revision string) Message {
+	tb.Helper()
+	m := c.Answer(tb, c.Request(tb, "initialize", fmt.Sprintf(
 		`{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"e2e","version":"1"}}`, revision)))
-	require.Nil(t, m.Error, "%s", m.Raw)
-	c.Notify(t, "notifications/initialized", `{}`)
+	require.Nil(tb, m.Error, "%s", m.Raw)
+	c.Notify(tb, "notifications/initialized", `{}`)
 	return m
 }

@@ -51,28 +51,28 @@ var shared = sync.OnceValues(func() (*Temporal, error) {
 })
 
 // Shared returns the dev server of the package's tests.
-func Shared(t testing.TB) *Temporal {
-	t.Helper()
-	cli(t)
+func Shared(tb testing.TB) *Temporal {
+	tb.Helper()
+	cli(tb)
 	s, err := shared()
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return s
 }
 
 // StartTemporal starts a dev server for one test, with flags of its own: see
 // [ServerFlags].
-func StartTemporal(t testing.TB, flags ...string) *Temporal {
-	t.Helper()
-	s, err := newTemporal(cli(t), flags...)
-	require.NoError(t, err)
-	t.Cleanup(func() { s.process.Kill() })
+func StartTemporal(tb testing.TB, flags ...string) *Temporal {
+	tb.Helper()
+	s, err := newTemporal(cli(tb), flags...)
+	require.NoError(tb, err)
+	tb.Cleanup(func() { s.process.Kill() })
 	return s
 }
 
 // StartDurableTemporal is [StartTemporal] with a store that outlives the process.
-func StartDurableTemporal(t testing.TB) *Temporal {
-	t.Helper()
-	return StartTemporal(t, append([]string{"--db-filename", filepath.Join(t.TempDir(), "temporal.db")}, ServerFlags...)...)
+func StartDurableTemporal(tb testing.TB) *Temporal {
+	tb.Helper()
+	return StartTemporal(tb, append([]string{"--db-filename", filepath.Join(tb.TempDir(), "temporal.db")}, ServerFlags...)...)
 }
 
 func newTemporal(path string, flags ...string) (*Temporal, error) {
@@ -122,24 +122,24 @@ func (s *Temporal) start() (err error) {
 func (s *Temporal) Kill() { s.process.Kill() }
 
 // Restart starts the server again after [Temporal.Kill], at the same address.
-func (s *Temporal) Restart(t testing.TB) {
-	t.Helper()
-	require.NoError(t, s.start())
-	t.Cleanup(func() { s.process.Kill() })
+func (s *Temporal) Restart(tb testing.TB) {
+	tb.Helper()
+	require.NoError(tb, s.start())
+	tb.Cleanup(func() { s.process.Kill() })
 }
 
 // Client returns a client of the server, which all tests share.
-func (s *Temporal) Client(t testing.TB) client.Client {
-	t.Helper()
+func (s *Temporal) Client(tb testing.TB) client.Client {
+	tb.Helper()
 	c, err := s.client()
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return c
 }
 
 // CreateEndpoint creates a Nexus endpoint that leads to a task queue.
-func (s *Temporal) CreateEndpoint(t testing.TB, name, taskQueue string) {
-	t.Helper()
-	require.NoError(t, s.createEndpoint(context.Background(), name, taskQueue))
+func (s *Temporal) CreateEndpoint(tb testing.TB, name, taskQueue string) {
+	tb.Helper()
+	require.NoError(tb, s.createEndpoint(context.Background(), name, taskQueue))
 }
 
 func (s *Temporal) createEndpoint(ctx context.Context, name, taskQueue string) error {
