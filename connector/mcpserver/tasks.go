@@ -84,7 +84,8 @@ func unknownTask(id string) error {
 // newTask is the answer to a call that goes on as a task. It does not depend on
 // Temporal: the client must get the ID.
 func (s *Server) newTask(ctx context.Context, id string, began time.Time) (mcp.Result, error) {
-	ctx = context.WithoutCancel(ctx)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), taskPollInterval)
+	defer cancel()
 	d, err := s.ops.Describe(ctx, id)
 	if err != nil {
 		d = operation.Description{ID: id, Started: began}
