@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -143,22 +144,12 @@ func noArgs(run func(*cli.Context) error) cli.ActionFunc {
 	}
 }
 
-// hoistFlags moves the flags of the call command in front of its arguments,
-// where the flag parser looks for them: people write them behind.
+// hoistFlags brings what people write in any order into the one that the flag
+// parser takes: the command, its flags, its arguments.
 func hoistFlags(args []string) []string {
-	at := -1
-	for i, a := range args {
-		if a == "call" {
-			at = i
-			break
-		}
-	}
-	if at < 0 {
-		return args
-	}
-	boolean := map[string]bool{"json": true, "help": true, "h": true}
+	boolean := []string{flagJSON, "help", "h"}
 	var flags, rest []string
-	for i := at + 1; i < len(args); i++ {
+	for i := 1; i < len(args); i++ {
 		a := args[i]
 		if a == "--" {
 			rest = append(rest, args[i+1:]...)
@@ -168,16 +159,28 @@ func hoistFlags(args []string) []string {
 			rest = append(rest, a)
 			continue
 		}
-		flags = append(flags, a)
 		name := strings.TrimLeft(a, "-")
-		if !strings.Contains(name, "=") && !boolean[name] && i+1 < len(args) {
+		if name == "version" || name == "v" {
+			return args // not of a command
+		}
+		flags = append(flags, a)
+		if !strings.Contains(name, "=") && !slices.Contains(boolean, name) && i+1 < len(args) {
 			i++
 			flags = append(flags, args[i])
 		}
 	}
-	hoisted := append(append([]string{}, args[:at+1]...), flags...)
-	return append(append(hoisted, "--"), rest...)
+	hoisted := slices.Clone(args[:1])
+	if len(rest) > 0 && slices.Contains(commands, rest[0]) {
+		hoisted, rest = append(hoisted, rest[0]), rest[1:]
+	}
+	hoisted = append(hoisted, flags...)
+	if len(rest) > 0 {
+		hoisted = append(append(hoisted, "--"), rest...)
+	}
+	return hoisted
 }
+
+var commands = []string{"serve", "tools", "call", "doctor"}
 
 // version is the module's version under go install, the commit of a build from
 // a checkout.
