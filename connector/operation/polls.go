@@ -106,10 +106,12 @@ func (p *polls) start(w *wait) {
 			w.output, w.err = output, err
 			close(w.done)
 		}
-		if len(p.parked) > 0 && len(p.open) < maxOpenPolls {
+		for len(p.parked) > 0 && len(p.open) < maxOpenPolls {
 			next := p.parked[0]
 			p.parked = p.parked[1:]
-			p.start(next)
+			if next.ctx.Err() == nil {
+				p.start(next)
+			}
 		}
 	}()
 }
