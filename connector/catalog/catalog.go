@@ -279,11 +279,12 @@ func (c *Catalog) finish(s *state, record func()) {
 	s.asking = nil
 	c.publish()
 	c.mu.Unlock()
-	c.tell()
+	told := c.tell()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	close(asking)
-	if !c.isReady && !slices.ContainsFunc(c.states, func(s *state) bool { return s.manifest == nil && s.failures == 0 }) {
+	// Another service may have answered meanwhile, and not be served yet.
+	if !c.isReady && told.everyServiceAsked() {
 		c.isReady = true
 		close(c.ready)
 	}
@@ -325,16 +326,18 @@ func (c *Catalog) publish() {
 	c.logged = now
 }
 
-// tell hands the latest snapshot on if its tools differ from what was told last.
-func (c *Catalog) tell() {
+// tell hands the latest snapshot on if its tools differ from what was told last,
+// and returns it.
+func (c *Catalog) tell() *Snapshot {
 	c.notify.Lock()
 	defer c.notify.Unlock()
 	s := c.Snapshot()
 	if s.sameTools(c.told) {
-		return
+		return s
 	}
 	c.told = s
 	if c.options.OnChange != nil {
 		c.options.OnChange(s)
 	}
+	return s
 }

@@ -64,6 +64,11 @@ func (s *Snapshot) Complete() bool {
 	return !slices.ContainsFunc(s.Services, func(st ServiceState) bool { return st.Err != nil || st.Manifest == nil })
 }
 
+// everyServiceAsked reports whether each has answered or failed once.
+func (s *Snapshot) everyServiceAsked() bool {
+	return !slices.ContainsFunc(s.Services, func(st ServiceState) bool { return st.Err == nil && st.Manifest == nil })
+}
+
 // Answered reports whether any service has ever answered.
 func (s *Snapshot) Answered() bool {
 	return slices.ContainsFunc(s.Services, func(st ServiceState) bool { return st.Manifest != nil })
