@@ -25,7 +25,7 @@ func withRunning(schema json.RawMessage) json.RawMessage {
 		if contract.CheckInputSchema(schema) == nil {
 			union.Set("type", contract.Quote("object"))
 		}
-		schema = moveRefs(schema, "/anyOf/0", false)
+		schema = moveRefs(schema, "/anyOf/0", false, 0)
 	}
 	union.Set("anyOf", contract.Array(schema, json.RawMessage(runningSchema)))
 	return union.JSON()
@@ -39,10 +39,17 @@ var (
 	literalValues = map[string]bool{"const": true, "enum": true, "default": true, "examples": true}
 )
 
+// maxSchemaDepth bounds the work on one schema: a reference deeper down stays as
+// it is.
+const maxSchemaDepth = 200
+
 // moveRefs puts path in front of every reference into the schema's own root.
 // isMap says that the object's keys are names, not keywords. A schema with an
 // $id is a root of its own and stays.
-func moveRefs(raw json.RawMessage, path string, isMap bool) json.RawMessage {
+func moveRefs(raw json.RawMessage, path string, isMap bool, depth int) json.RawMessage {
+	if depth > maxSchemaDepth {
+		return raw
+	}
 	switch contract.TypeName(raw) {
 	case "an array":
 		elements, err := contract.ParseArray(raw)
@@ -50,28 +57,34 @@ func moveRefs(raw json.RawMessage, path string, isMap bool) json.RawMessage {
 			return raw
 		}
 		for i := range elements {
-			elements[i] = moveRefs(elements[i], path, false)
+			elements[i] = moveRefs(elements[i], path, false, depth+1)
 		}
 		return contract.Array(elements...)
 	case "an object":
 		o, err := contract.ParseObject(raw)
-		if err != nil || !isMap && contract.TypeName(o.Get("$id")) == "a string" {
+		if err != nil || !isMap && isRoot(o.Get("$id")) {
 			return raw
 		}
 		o.Each(func(key string, value json.RawMessage) json.RawMessage {
 			switch {
 			case isMap:
-				return moveRefs(value, path, false)
+				return moveRefs(value, path, false, depth+1)
 			case key == "$ref" || key == "$dynamicRef":
 				return moveRef(value, path)
 			case literalValues[key]:
 				return value
 			}
-			return moveRefs(value, path, schemaMaps[key])
+			return moveRefs(value, path, schemaMaps[key], depth+1)
 		})
 		return o.JSON()
 	}
 	return raw
+}
+
+// isRoot tells an $id from an anchor, which up to draft-07 is an $id too.
+func isRoot(id json.RawMessage) bool {
+	var s string
+	return json.Unmarshal(id, &s) == nil && s != "" && !strings.HasPrefix(s, "#")
 }
 
 func moveRef(raw json.RawMessage, path string) json.RawMessage {
@@ -79,8 +92,8 @@ func moveRef(raw json.RawMessage, path string) json.RawMessage {
 	if json.Unmarshal(raw, &ref) != nil {
 		return raw
 	}
-	if ref == "#" || strings.HasPrefix(ref, "#/") {
-		return contract.Quote("#" + path + ref[1:])
+	if ref == "" || ref == "#" || strings.HasPrefix(ref, "#/") {
+		return contract.Quote("#" + path + strings.TrimPrefix(ref, "#"))
 	}
 	return raw
 }

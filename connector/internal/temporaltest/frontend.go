@@ -13,12 +13,14 @@ import (
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
+	namespacepb "go.temporal.io/api/namespace/v1"
 	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
@@ -136,6 +138,17 @@ func (f *Frontend) intercept(ctx context.Context, req any, info *grpc.UnaryServe
 // GetSystemInfo is what a client asks first.
 func (*Frontend) GetSystemInfo(context.Context, *workflowservice.GetSystemInfoRequest) (*workflowservice.GetSystemInfoResponse, error) {
 	return &workflowservice.GetSystemInfoResponse{ServerVersion: "in-memory"}, nil
+}
+
+// DescribeNamespace says that every namespace is there, keeps what is closed for a
+// day, and has standalone operations.
+func (*Frontend) DescribeNamespace(_ context.Context, req *workflowservice.DescribeNamespaceRequest) (*workflowservice.DescribeNamespaceResponse, error) {
+	return &workflowservice.DescribeNamespaceResponse{
+		NamespaceInfo: &namespacepb.NamespaceInfo{
+			Name: req.GetNamespace(), Capabilities: &namespacepb.NamespaceInfo_Capabilities{StandaloneNexusOperation: true},
+		},
+		Config: &namespacepb.NamespaceConfig{WorkflowExecutionRetentionTtl: durationpb.New(24 * time.Hour)},
+	}, nil
 }
 
 // StartNexusOperationExecution runs the operation's handler.
