@@ -76,7 +76,7 @@ func (s *Server) run(ctx context.Context, req *mcp.CallToolRequest, call operati
 	// A client that leaves while the start is on its way must not leave an
 	// operation behind that nobody knows of, so the start has its own context.
 	start, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.WaitBudget)
-	stop := context.AfterFunc(s.drained, cancel)
+	stop := context.AfterFunc(s.drained, func() { time.AfterFunc(lastStart, cancel) })
 	id, err := s.ops.Start(start, call)
 	stop()
 	cancel()
@@ -101,6 +101,9 @@ func (s *Server) run(ctx context.Context, req *mcp.CallToolRequest, call operati
 	}
 	return s.failed(req, id, err)
 }
+
+// lastStart is how long a start on its way may go on once the server has drained.
+const lastStart = 200 * time.Millisecond
 
 // await is operation.Result that ends as running when the server drains.
 func (s *Server) await(ctx context.Context, id string, tool contract.Tool, budget time.Duration) (contract.Result, error) {

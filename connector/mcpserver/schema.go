@@ -41,7 +41,7 @@ var (
 
 // maxSchemaDepth bounds the work on one schema: a reference deeper down stays as
 // it is.
-const maxSchemaDepth = 200
+const maxSchemaDepth = 100
 
 // moveRefs puts path in front of every reference into the schema's own root.
 // isMap says that the object's keys are names, not keywords. A schema with an
