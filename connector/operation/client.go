@@ -247,8 +247,8 @@ func (c *Client) waitFailure(ctx context.Context, id string, err error) error {
 		return f
 	}
 	d, derr := c.Describe(ctx, id)
-	if derr != nil || d.taken || d.lastAttempt == nil {
-		return f
+	if derr != nil || d.Status != TimedOut || d.taken || d.lastAttempt == nil {
+		return f // where it failed, a handler said that it timed out
 	}
 	explained := *f
 	explained.Message += fmt.Sprintf(" No handler took it (endpoint %q, service %q, operation %q). "+

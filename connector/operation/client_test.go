@@ -14,6 +14,7 @@ import (
 	"github.com/durable-mcp/durable-mcp/connector/internal/temporaltest"
 	"github.com/durable-mcp/durable-mcp/connector/operation"
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
+	"github.com/durable-mcp/durable-mcp/tool-sdk/resultmap"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
@@ -303,6 +304,23 @@ func TestStartFailures(t *testing.T) {
 		require.Equal(t, contract.CodeUnavailable, failure.Code)
 		require.Contains(t, failure.Message, test.want)
 	}
+}
+
+// A timeout that a handler reports says nothing of missing workers.
+func TestAHandlerThatTimedOut(t *testing.T) {
+	t.Parallel()
+
+	c, temporal := connect(t)
+	temporal.Handle(service, tool, func(context.Context, json.RawMessage) (json.RawMessage, error) {
+		return nil, resultmap.ApplicationError(&contract.Failure{Code: contract.CodeTimedOut, Message: "The tool was too slow."})
+	})
+	id, err := c.Start(t.Context(), call(`{}`))
+	require.NoError(t, err)
+	_, err = c.Result(t.Context(), id, call(`{}`).Tool, 0)
+	var failure *contract.Failure
+	require.ErrorAs(t, err, &failure)
+	require.Equal(t, contract.CodeTimedOut, failure.Code)
+	require.Equal(t, "The tool was too slow.", failure.Message)
 }
 
 // A start that ends without an answer may have been recorded: its ID comes back.

@@ -76,6 +76,9 @@ func (op *operation) info() *nexuspb.NexusOperationExecutionInfo {
 		Status: op.status, ScheduleTime: stamp(op.scheduled), CloseTime: stamp(op.closeAt),
 		UserMetadata: op.start.GetUserMetadata(),
 	}
+	if op.status == enumspb.NEXUS_OPERATION_EXECUTION_STATUS_FAILED {
+		info.LastAttemptFailure = op.failure.GetCause()
+	}
 	if op.reason != "" {
 		info.CancellationInfo = &nexuspb.NexusOperationExecutionCancellationInfo{Reason: op.reason}
 	}
