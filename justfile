@@ -58,10 +58,12 @@ golden:
 check: lint (tidy "--check") test e2e
 
 # Tests build commands and read files of other modules, which Go's test cache does not see: -count=1.
+# One package after the other, since each has servers and Workers that would starve the next one's.
 # All tests but those in containers; arguments are flags of go test.
 [group('3 check')]
 test *flags:
-    @exec scripts/temporal.sh go test {{ race }} -count=1 -timeout 20m "$@" {{ packages }}
+    @go build {{ race }} {{ packages }}
+    @exec scripts/temporal.sh go test {{ race }} -count=1 -p 1 -timeout 20m "$@" {{ packages }}
 
 # The tests in containers, which need Docker; arguments are flags of go test.
 [group('3 check')]
