@@ -119,7 +119,7 @@ func run(t *testing.T, s catalog.Source, list []catalog.Service, options catalog
 	t.Cleanup(func() {
 		cancel()
 		<-ended
-		time.Sleep(time.Minute) // tries for those who did not wait for them
+		<-time.After(time.Minute) // tries for those who did not wait for them
 	})
 	return c
 }

@@ -45,7 +45,7 @@ func newBubble(t *testing.T) (*bubble, *operation.Client) {
 	b.outbound = operation.Interceptor().InterceptClient(&bubbleOutbound{b: b})
 	c, err := operation.New(b, operation.Options{Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
-	t.Cleanup(func() { time.Sleep(time.Second) }) // what looks after parked waits sees that there are none
+	t.Cleanup(func() { <-time.After(time.Second) }) // what looks after parked waits sees that there are none
 	return b, c
 }
 
