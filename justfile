@@ -62,7 +62,7 @@ check: lint (tidy "--check") test e2e
 # All tests but those in containers; arguments are flags of go test.
 [group('3 check')]
 test *flags:
-    @go build {{ race }} {{ packages }}
+    @go build {{ race }} work
     @exec scripts/temporal.sh go test {{ race }} -count=1 -p 1 -timeout 20m "$@" {{ packages }}
 
 # The tests in containers, which need Docker; arguments are flags of go test.
