@@ -22,7 +22,8 @@ func TestMain(m *testing.M) { os.Exit(harness.Run(m)) }
 var arguments = json.RawMessage(`{"text":"hello","n":9007199254740993}`)
 
 // raw calls the operation as the Temporal SDK does it.
-func raw(b *testing.B, c client.NexusClient, ctx context.Context) {
+func raw(ctx context.Context, b *testing.B, c client.NexusClient) {
+	b.Helper()
 	h, err := c.ExecuteOperation(ctx, "echo", resultmap.RawValue(arguments), client.StartNexusOperationOptions{ID: harness.Unique("raw")})
 	require.NoError(b, err)
 	var output converter.RawValue
@@ -30,7 +31,8 @@ func raw(b *testing.B, c client.NexusClient, ctx context.Context) {
 }
 
 // throughConnector calls the same operation as an MCP client does it.
-func throughConnector(b *testing.B, session *mcp.ClientSession, ctx context.Context) {
+func throughConnector(ctx context.Context, b *testing.B, session *mcp.ClientSession) {
+	b.Helper()
 	res, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "echo", Arguments: arguments})
 	require.NoError(b, err)
 	require.False(b, res.IsError)
@@ -43,6 +45,7 @@ type pair struct {
 }
 
 func newPair(b *testing.B) pair {
+	b.Helper()
 	temporal := harness.Shared(b)
 	service := harness.SharedService(b)
 	nexus, err := temporal.Client(b).NewNexusClient(client.NexusClientOptions{Endpoint: service.Name, Service: service.Name})
@@ -60,15 +63,15 @@ func BenchmarkSyncCall(b *testing.B) {
 	p := newPair(b)
 	ctx := context.Background()
 	for range 20 {
-		raw(b, p.nexus, ctx)
-		throughConnector(b, p.session, ctx)
+		raw(ctx, b, p.nexus)
+		throughConnector(ctx, b, p.session)
 	}
 	var direct, through []time.Duration
 	for b.Loop() {
 		began := time.Now()
-		raw(b, p.nexus, ctx)
+		raw(ctx, b, p.nexus)
 		between := time.Now()
-		throughConnector(b, p.session, ctx)
+		throughConnector(ctx, b, p.session)
 		direct = append(direct, between.Sub(began))
 		through = append(through, time.Since(between))
 	}
@@ -96,16 +99,16 @@ func BenchmarkConcurrentCalls(b *testing.B) {
 		group.Wait()
 		return time.Since(began)
 	}
-	round(func() { raw(b, p.nexus, ctx) })
+	round(func() { raw(ctx, b, p.nexus) })
 	var direct, through, rounds time.Duration
 	for b.Loop() {
 		// The order changes each time: the server slows down as it fills.
 		if rounds++; rounds%2 == 0 {
-			direct += round(func() { raw(b, p.nexus, ctx) })
-			through += round(func() { throughConnector(b, p.session, ctx) })
+			direct += round(func() { raw(ctx, b, p.nexus) })
+			through += round(func() { throughConnector(ctx, b, p.session) })
 		} else {
-			through += round(func() { throughConnector(b, p.session, ctx) })
-			direct += round(func() { raw(b, p.nexus, ctx) })
+			through += round(func() { throughConnector(ctx, b, p.session) })
+			direct += round(func() { raw(ctx, b, p.nexus) })
 		}
 	}
 	calls := float64(rounds) * callers * each

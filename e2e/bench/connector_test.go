@@ -50,6 +50,7 @@ func BenchmarkWaitingMemory(b *testing.B) {
 // terminate ends what the calls left running, so that it costs the next
 // benchmark nothing.
 func terminate(b *testing.B, c client.Client) {
+	b.Helper()
 	list, err := c.ListNexusOperations(b.Context(), client.ListNexusOperationsOptions{Query: `ExecutionStatus = "Running"`})
 	require.NoError(b, err)
 	for m, err := range list.Results {
@@ -88,6 +89,7 @@ func BenchmarkToolsList(b *testing.B) {
 // lister starts a connector and returns what asks it for its tools. It does not
 // parse the answer, which would take longer than to give it.
 func lister(b *testing.B, args ...string) (list func() []byte) {
+	b.Helper()
 	cmd := exec.Command(harness.Program(b, "durable-mcp-connector"), args...)
 	in, err := cmd.StdinPipe()
 	require.NoError(b, err)
@@ -115,6 +117,7 @@ func lister(b *testing.B, args ...string) (list func() []byte) {
 }
 
 func manyTools(b *testing.B, name string, service, n int) *nexus.Service {
+	b.Helper()
 	tools := make([]string, n)
 	for i := range tools {
 		tools[i] = fmt.Sprintf(`{"name":"tool_%d_%d","title":"Tool %d","description":"Does what tool number %d of its service does, in the order in which it is asked.",`+

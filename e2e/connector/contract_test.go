@@ -27,6 +27,7 @@ func TestContract(t *testing.T) {
 		"http":  server.StartHTTP(t, "--service", name).Speak(harness.Revision2026),
 	} {
 		t.Run(transport, func(t *testing.T) {
+			t.Parallel()
 			contracttest.Caller(t, func(_ context.Context, tool string, arguments json.RawMessage) contracttest.Outcome {
 				m := peer.StartTool(t, tool, string(arguments)).Answer(t)
 				if m.Error != nil {
