@@ -129,7 +129,7 @@ func TestCommandTools(t *testing.T) {
 	require.Zero(t, o.Code, "%s", o.Stderr)
 	require.Contains(t, o.Stdout, kit.Name)
 	require.Regexp(t, `kit_slow +workflow +no timeout +Takes its time\.`, o.Stdout)
-	require.Regexp(t, `kit_brief +- +3s +Has three seconds\.`, o.Stdout)
+	require.Regexp(t, `kit_brief +- +8s +Has eight seconds\.`, o.Stdout)
 	require.Contains(t, o.Stdout, "Bad Name")
 
 	o = temporal.Run(t, "", "tools", "--json", "--service", kit.Name, "--service", "absent=no-such-endpoint")

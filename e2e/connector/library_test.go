@@ -34,7 +34,7 @@ func library(t *testing.T, options mcpserver.Options, dial ...grpc.DialOption) *
 	require.NoError(t, err)
 	t.Cleanup(temporalClient.Close)
 	options.Services = []catalog.Service{{Name: kit.Name}}
-	options.RefreshInterval = time.Hour
+	options.RefreshInterval, options.DiscoveryTimeout = time.Hour, harness.Patience
 	server, err := mcpserver.New(temporalClient, options)
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(context.Background())
@@ -124,8 +124,9 @@ func TestTooManyCalls(t *testing.T) {
 		for _, call := range busy {
 			call.Answer(t).ToolResult(t).Running(t)
 		}
-		require.Equal(t, 2, kit.Effects(t, line))
+		harness.Until(t, func() bool { return kit.Effects(t, line) == 2 })
 		require.False(t, p.Tool(t, "echo", `{}`).IsError)
+		require.Equal(t, 2, kit.Effects(t, line))
 	}
 
 	here, there := mcp.NewInMemoryTransports()

@@ -3,7 +3,6 @@ package harness
 import (
 	"fmt"
 	"io"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -49,5 +48,5 @@ func (s *Temporal) Run(tb testing.TB, stdin string, args ...string) Outcome {
 }
 
 func (s *Temporal) env() []string {
-	return []string{"TEMPORAL_ADDRESS=" + s.Address, "DURABLE_MCP_CALLER=" + strings.ToLower(Unique("cli"))}
+	return []string{"TEMPORAL_ADDRESS=" + s.Address, "DURABLE_MCP_CALLER=" + Unique("cli"), "DURABLE_MCP_DISCOVERY_TIMEOUT=" + Patience.String()}
 }

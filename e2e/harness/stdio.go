@@ -22,8 +22,8 @@ type Stdio struct {
 	output *os.File
 }
 
-// StartStdio starts a connector. The caller is one that no other test has, unless
-// the arguments name one.
+// StartStdio starts a connector. Unless the arguments say otherwise, the caller is
+// one that no other test has, and a busy machine's services have time to answer.
 func (s *Temporal) StartStdio(tb testing.TB, args ...string) *Stdio {
 	tb.Helper()
 	c := &Stdio{Inbox: newInbox()}
@@ -56,8 +56,12 @@ func (s *Temporal) StartStdio(tb testing.TB, args ...string) *Stdio {
 
 func (s *Temporal) connectorArgs(args []string) []string {
 	all := []string{"--temporal-address", s.Address, "--log-level", "debug"}
-	if !strings.Contains(strings.Join(args, " "), "--caller") {
+	line := strings.Join(args, " ")
+	if !strings.Contains(line, "--caller") {
 		all = append(all, "--caller", Unique("caller"))
+	}
+	if !strings.Contains(line, "--discovery-timeout") {
+		all = append(all, "--discovery-timeout", Patience.String())
 	}
 	return append(all, args...)
 }

@@ -26,7 +26,7 @@ var pages = map[string]string{
 	"two": `{"tools":[
 {"name":"slow","description":"Takes its time.","inputSchema":{"type":"object","properties":{"seconds":{"type":"number"}}},"_meta":{"io.temporal/kind":"workflow"}},
 {"name":"slow_any","description":"Takes its time, structured.","inputSchema":{"type":"object"},"outputSchema":{"title":"anything"}},
-{"name":"brief","description":"Has three seconds.","inputSchema":{"type":"object"},"_meta":{"io.temporal/scheduleToCloseTimeoutMs":3000}},
+{"name":"brief","description":"Has eight seconds.","inputSchema":{"type":"object"},"_meta":{"io.temporal/scheduleToCloseTimeoutMs":8000}},
 {"name":"report","description":"Takes its time.","inputSchema":{"type":"object"},
  "outputSchema":{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","properties":{"n":{"$ref":"#/$defs/n"}},"required":["n"],"$defs":{"n":{"type":"integer"}}}},
 {"name":"stubborn","description":"Takes its time.","inputSchema":{"type":"object"}},
