@@ -3,6 +3,7 @@
 // never tagged, and nothing imports it.
 //
 //   - harness starts and stops what the tests need.
+//   - connector tests the connector from outside; toolservice has its tools.
 //   - containers runs the product in Docker; ./justw e2e.
 //   - bench measures it beside its baselines; ./justw bench.
 //   - repo tests the repository itself.
