@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -130,6 +131,11 @@ func (s *Server) mcpHandler() http.Handler {
 			return
 		}
 		method, params := peek(body)
+		safe := representable(body)
+		if id, code, problem := checkBody(body, params, safe); problem != "" {
+			refuseMessage(w, id, code, problem)
+			return
+		}
 		if err := checkTaskHeader(r, method, params); err != nil {
 			refuseHeader(w, body, err)
 			return
@@ -145,7 +151,7 @@ func (s *Server) mcpHandler() http.Handler {
 		ctx := context.WithValue(r.Context(), streamKey{}, out)
 		ctx = context.WithValue(ctx, paramsKey{}, params)
 		r = r.WithContext(ctx)
-		r.Body = io.NopCloser(bytes.NewReader(representable(body)))
+		r.Body = io.NopCloser(bytes.NewReader(safe))
 		sdk.ServeHTTP(out, r)
 	})
 }
@@ -187,19 +193,30 @@ func checkTaskHeader(r *http.Request, method string, params json.RawMessage) err
 	return nil
 }
 
-func refuseHeader(w http.ResponseWriter, body []byte, err error) {
-	o, _ := contract.ParseObject(body)
-	id := o.Get("id")
-	if id == nil {
-		id = json.RawMessage("null")
+// checkBody finds what the SDK would take and not pass on as it is: it reads the
+// first of several values, sends back some numeric IDs as others, and where the
+// params have no bytes of their own it gets the ones made representable.
+func checkBody(body []byte, params, safe json.RawMessage) (id json.RawMessage, code int64, problem string) {
+	id = requestID(body)
+	switch {
+	case !echoed(id):
+		return id, jsonrpc.CodeInvalidRequest, badID
+	case id == nil && !json.Valid(body):
+		return nil, jsonrpc.CodeParseError, "The body is not one JSON value."
+	case params == nil && !bytes.Equal(body, safe):
+		return id, jsonrpc.CodeInvalidRequest, "A number of this size passes in the params of a single request only, not in a batch."
 	}
-	var reply contract.Object
-	reply.Set("jsonrpc", contract.Quote("2.0"))
-	reply.Set("id", id)
-	reply.Set("error", (&contract.ProtocolError{Code: mcp.CodeHeaderMismatch, Message: err.Error()}).JSON())
+	return nil, 0, ""
+}
+
+func refuseHeader(w http.ResponseWriter, body []byte, err error) {
+	refuseMessage(w, requestID(body), mcp.CodeHeaderMismatch, err.Error())
+}
+
+func refuseMessage(w http.ResponseWriter, id json.RawMessage, code int64, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusBadRequest)
-	_, _ = w.Write(reply.JSON())
+	_, _ = w.Write(rejection(id, code, message))
 }
 
 type paramsKey struct{}

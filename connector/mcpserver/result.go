@@ -38,7 +38,7 @@ func toolResult(r contract.Result, modern bool) (mcp.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !o.Has("content") && !r.NeedsInput() {
+	if contract.IsNull(o.Get("content")) && !r.NeedsInput() { // Go writes an empty list as null
 		o.Set("content", json.RawMessage("[]"))
 	}
 	if structured := o.Get("structuredContent"); !modern && structured != nil && contract.TypeName(structured) != "an object" {

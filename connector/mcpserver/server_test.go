@@ -110,6 +110,18 @@ type answer struct {
 	} `json:"error"`
 }
 
+// line returns the next answer as it came; notifications are skipped.
+func (p *pipe) line() string {
+	p.t.Helper()
+	for {
+		line, err := p.lines.ReadString('\n')
+		require.NoError(p.t, err)
+		if !strings.Contains(line, `"method":`) {
+			return line
+		}
+	}
+}
+
 // read returns the next answer; notifications are skipped.
 func (p *pipe) read() answer {
 	p.t.Helper()
@@ -153,6 +165,81 @@ func TestStdioGoesOnAfterBadLines(t *testing.T) {
 	require.Equal(t, "init", p.read().ID)
 	require.NoError(t, p.in.Close())
 	require.NoError(t, <-p.ended)
+}
+
+// What is answered names its request, or the request is refused by its name.
+func TestStdioKeepsIDs(t *testing.T) {
+	t.Parallel()
+
+	server, _ := start(t, mcpserver.Options{})
+	p := stdio(t, server, time.Second)
+	p.send(initialize)
+	require.Equal(t, "init", p.read().ID)
+	p.send(initialized)
+	for _, id := range []string{`9007199254740993`, `123456789012345678901234567890`, `1.5`, `1e400`} {
+		p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"ping"}`, id))
+		require.Equal(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32600,`+
+			`"message":"The id is neither a string nor an integer of at most 2^53 in size."}}`, id)+"\n", p.line())
+	}
+	for _, id := range []string{`9007199254740992`, `-7`, `"a"`, `0`} {
+		p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"ping"}`, id))
+		require.Equal(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{}}`, id)+"\n", p.line())
+	}
+	p.send(`{"jsonrpc":"2.0","id":8,"method":"ping","params":` + strings.Repeat(`{"a":`, 2000) + "1" + strings.Repeat("}", 2000) + "}")
+	require.EqualValues(t, 8, p.read().ID)
+	p.send(`{"jsonrpc":"2.0","id":9,"method":"ping"}{"jsonrpc":"2.0","id":10,"method":"ping"}`)
+	a := p.read()
+	require.Nil(t, a.ID)
+	require.Equal(t, -32700, a.Error.Code, "neither half of the line was served")
+}
+
+// What the SDK would change on its way to the tool is refused.
+func TestHTTPRefusesWhatWouldChange(t *testing.T) {
+	t.Parallel()
+
+	server, temporal := start(t, mcpserver.Options{})
+	call := `{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"echo","arguments":{"n":%s}}}`
+	for body, want := range map[string]string{
+		"[" + fmt.Sprintf(call, "1", "1e400") + "]":               `"id":null,"error":{"code":-32600,`,
+		fmt.Sprintf(call, "1", "1e400") + "}":                     `"id":null,"error":{"code":-32700,`,
+		fmt.Sprintf(call, "1", "1") + fmt.Sprintf(call, "2", "1"): `"id":null,"error":{"code":-32700,`,
+		fmt.Sprintf(call, "9007199254740993", "1"):                `"id":9007199254740993,"error":{"code":-32600,`,
+	} {
+		w := deliver(t, server, body)
+		require.Equal(t, http.StatusBadRequest, w.Code, body)
+		require.Contains(t, w.Body.String(), want, body)
+	}
+	require.Empty(t, temporal.Operations("tools"))
+	for _, body := range []string{fmt.Sprintf(call, "1", "1e400"), "[" + fmt.Sprintf(call, "1", "1.0") + "]"} {
+		w := deliver(t, server, body)
+		require.Equal(t, http.StatusOK, w.Code)
+		require.Regexp(t, `"structuredContent":\{"n":(1e400|1\.0)\}`, w.Body.String())
+	}
+}
+
+func deliver(t *testing.T, server *mcpserver.Server, body string) *httptest.ResponseRecorder {
+	t.Helper()
+	req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/mcp", strings.NewReader(body))
+	req.Host = "localhost"
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	w := httptest.NewRecorder()
+	server.Handler().ServeHTTP(w, req)
+	return w
+}
+
+// A service may write its empty content as Go writes an empty list.
+func TestNoContent(t *testing.T) {
+	t.Parallel()
+
+	server, temporal := start(t, mcpserver.Options{})
+	temporal.Serve("tools", `{"tools":[{"name":"silent","inputSchema":{"type":"object"},"_meta":{"io.temporal/encoding":"mcp"}}]}`,
+		map[string]temporaltest.Handler{"silent": func(context.Context, json.RawMessage) (json.RawMessage, error) {
+			return json.RawMessage(`{"content":null}`), nil
+		}})
+	server.Catalog().Refresh(t.Context())
+	w := deliver(t, server, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"silent","arguments":{}}}`)
+	require.Contains(t, w.Body.String(), `"result":{"content":[]}`)
 }
 
 // The end of input lets what is under way be answered: as still running, for it

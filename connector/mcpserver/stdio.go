@@ -106,7 +106,7 @@ func (c *stdioConn) scan(in io.Reader) {
 		line, err := readLine(r)
 		switch {
 		case errors.Is(err, errFrameTooLong):
-			c.reject(jsonrpc.CodeInvalidRequest, fmt.Sprintf("The message is over %d bytes.", MaxFrameBytes))
+			c.reject(nil, jsonrpc.CodeInvalidRequest, fmt.Sprintf("The message is over %d bytes.", MaxFrameBytes))
 			continue
 		case len(bytes.TrimSpace(line)) > 0:
 			c.deliver(line)
@@ -119,9 +119,18 @@ func (c *stdioConn) scan(in io.Reader) {
 
 // deliver hands one line to Read.
 func (c *stdioConn) deliver(line []byte) {
+	id := requestID(line)
+	if id == nil && !json.Valid(line) {
+		c.reject(nil, jsonrpc.CodeParseError, "The line is no JSON-RPC message: it is not one JSON value.")
+		return
+	}
+	if !echoed(id) {
+		c.reject(id, jsonrpc.CodeInvalidRequest, badID)
+		return
+	}
 	msg, err := jsonrpc.DecodeMessage(line)
 	if err != nil {
-		c.reject(jsonrpc.CodeParseError, fmt.Sprintf("The line is no JSON-RPC message: %v", err))
+		c.reject(id, jsonrpc.CodeParseError, fmt.Sprintf("The line is no JSON-RPC message: %v", err))
 		return
 	}
 	if req, ok := msg.(*jsonrpc.Request); ok {
@@ -286,13 +295,9 @@ func (c *stdioConn) checkIdle() {
 	}
 }
 
-// reject answers a line that is no message; nobody knows its ID.
-func (c *stdioConn) reject(code int64, message string) {
-	var reply contract.Object
-	reply.Set("jsonrpc", contract.Quote("2.0"))
-	reply.Set("id", json.RawMessage("null"))
-	reply.Set("error", (&contract.ProtocolError{Code: code, Message: message}).JSON())
-	_ = c.writeLine(reply.JSON())
+// reject answers what does not reach the SDK. The ID is nil where nobody knows it.
+func (c *stdioConn) reject(id json.RawMessage, code int64, message string) {
+	_ = c.writeLine(rejection(id, code, message))
 }
 
 // drain takes no new request from here on.
