@@ -106,18 +106,8 @@ func (e env) printResult(c *cli.Context, result contract.Result, err error) erro
 		}
 		result = f.Result()
 	}
-	text, hasText := result.Text()
-	switch {
-	case c.Bool(flagJSON):
-		fmt.Fprintln(e.out, string(result.JSON()))
-	case hasText:
-		fmt.Fprintln(e.out, text)
-	case result.Structured() != nil:
-		fmt.Fprintln(e.out, string(result.Structured()))
-	default:
-		for _, block := range result.Content() {
-			fmt.Fprintln(e.out, string(block))
-		}
+	if _, err := io.WriteString(e.out, printed(result, c.Bool(flagJSON))); err != nil {
+		return fmt.Errorf("the result could not be printed: %w", err)
 	}
 	switch {
 	case result.IsError():
@@ -126,6 +116,25 @@ func (e env) printResult(c *cli.Context, result contract.Result, err error) erro
 		return exitError(exitRunning)
 	}
 	return nil
+}
+
+// printed returns what a result is on standard output.
+func printed(result contract.Result, asJSON bool) string {
+	text, hasText := result.Text()
+	switch {
+	case asJSON:
+		return string(result.JSON()) + "\n"
+	case hasText:
+		return text + "\n"
+	case result.Structured() != nil:
+		return string(result.Structured()) + "\n"
+	}
+	var blocks strings.Builder
+	for _, block := range result.Content() {
+		blocks.Write(block)
+		blocks.WriteByte('\n')
+	}
+	return blocks.String()
 }
 
 func (e env) howToRead(id string) {

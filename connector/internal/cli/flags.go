@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/url"
 	"os"
 	"os/user"
 	"slices"
@@ -317,6 +318,11 @@ func clientOptions(c *cli.Context, logger *slog.Logger) (client.Options, error) 
 			profile.Codec = &envconfig.ClientConfigCodec{}
 		}
 		profile.Codec.Endpoint = v
+	}
+	if codec := profile.Codec; codec != nil && codec.Endpoint != "" {
+		if u, err := url.Parse(codec.Endpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return client.Options{}, fmt.Errorf("--%s: %q, want an http or https URL", flagCodec, codec.Endpoint)
+		}
 	}
 	o, err := profile.ToClientOptions(envconfig.ToClientOptionsRequest{IncludeRemoteCodec: true})
 	if err != nil {
