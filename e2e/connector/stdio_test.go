@@ -22,18 +22,23 @@ func TestBadLines(t *testing.T) {
 			p := stdioPeer(t, revision)
 			call := p.StartTool(t, "slow", `{"seconds":2,"value":"done"}`)
 			bad := 0
-			for _, line := range []string{`{garbage`, `nonsense`, `{"jsonrpc":"2.0"`, `"a string"`, `7`, `{"jsonrpc":"1.0","id":1,"method":"ping"}`} {
+			refused := func(line, id string) {
 				p.Stdio.Send(t, line)
 				bad++
 				seen := 0
-				_ = p.Stdio.Await(t, "answer to "+line, func(m harness.Message) bool {
-					if m.Error != nil && (m.ID == nil || string(m.ID) == "null") {
+				m := p.Stdio.Await(t, "answer to "+line, func(m harness.Message) bool {
+					if m.Error != nil {
 						seen++
 					}
 					return seen == bad
 				})
+				require.Equal(t, id, string(m.ID), "%s", m.Raw)
 				require.True(t, p.Stdio.Running())
 			}
+			for _, line := range []string{`{garbage`, `nonsense`, `{"jsonrpc":"2.0"`, `"a string"`, `7`} {
+				refused(line, "null")
+			}
+			refused(`{"jsonrpc":"1.0","id":"old","method":"ping"}`, `"old"`)
 			for _, line := range []string{"", "  ", "\r"} {
 				p.Stdio.Send(t, line)
 			}
