@@ -104,6 +104,7 @@ func typeSchema(t reflect.Type) (*jsonschema.Schema, error) {
 	}
 	err = errors.Join(applyTags(t, s, "")...)
 	forget(s)
+	nilMaps(s)
 	return s, err
 }
 
@@ -156,6 +157,24 @@ func forget(s *jsonschema.Schema) {
 	}
 	forget(s.Items)
 	forget(s.AdditionalProperties)
+}
+
+// nilMaps allows null for the maps in a schema, since a nil one is written so;
+// jsonschema does this for slices. What the schema itself is stays.
+func nilMaps(s *jsonschema.Schema) {
+	inner := []*jsonschema.Schema{s.Items, s.AdditionalProperties}
+	for _, p := range s.Properties {
+		inner = append(inner, p)
+	}
+	for _, p := range inner {
+		if p == nil {
+			continue
+		}
+		nilMaps(p)
+		if p.Type == "object" && p.AdditionalProperties != nil && p.AdditionalProperties.Not == nil {
+			p.Type, p.Types = "", []string{"null", "object"}
+		}
+	}
 }
 
 // schemaJSON returns a schema's JSON without HTML escapes.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/durable-mcp/durable-mcp/tool-sdk/mcptool"
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/nexus-rpc/sdk-go/nexus"
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
@@ -78,7 +79,7 @@ func TestSchemasOfGoTypes(t *testing.T) {
 			"bytes": {"type": ["null", "string"], "contentEncoding": "base64"},
 			"time": {"type": "string"}, "wait": {"type": "integer"}, "big": {"type": "integer"},
 			"level": {"type": "string"}, "custom": true, "any": true,
-			"levels": {"type": "object", "additionalProperties": {"type": "string"}},
+			"levels": {"type": ["null", "object"], "additionalProperties": {"type": "string"}},
 			"array": {"type": "array", "items": {"type": "boolean"}, "minItems": 2, "maxItems": 2}
 		}}`, string(tool.InputSchema))
 	require.JSONEq(t, string(tool.InputSchema), string(tool.OutputSchema))
@@ -98,7 +99,7 @@ func TestSchemasOfStructTags(t *testing.T) {
 		`"sizes":{"type":["null","array"],"items":{"type":"integer","maximum":3},"default":[1,2]},`+
 		`"flag":{"type":["null","boolean"],"default":true},`+
 		`"nested":{"type":["null","array"],"items":{"type":"object","properties":{"n":{"type":["null","object"],"properties":{"n":{"type":"integer","minimum":0}},"required":["n"],"additionalProperties":false}},"required":["n"],"additionalProperties":false}},`+
-		`"byKey":{"type":"object","additionalProperties":{"type":"object","properties":{"n":{"type":"integer","minimum":0}},"required":["n"],"additionalProperties":false}},`+
+		`"byKey":{"type":["null","object"],"additionalProperties":{"type":"object","properties":{"n":{"type":"integer","minimum":0}},"required":["n"],"additionalProperties":false}},`+
 		`"nothing":{"type":"string","default":""}`+
 		`},"required":["word","tags"],"additionalProperties":false}`, string(tool.InputSchema))
 	require.Nil(t, tool.OutputSchema)
@@ -145,6 +146,46 @@ func TestInputSchemas(t *testing.T) {
 	require.Equal(t, string(tool.InputSchema), string(only(t, constant[nameInput, string]("x"), tool).InputSchema))
 }
 
+// A nil map is written as null, at whatever depth; a struct is not.
+func TestNilMapsFitTheirSchema(t *testing.T) {
+	t.Parallel()
+
+	type output struct {
+		Map    map[string]int              `json:"map"`
+		List   []map[string]any            `json:"list"`
+		Nested map[string]map[string]level `json:"nested"`
+		Empty  struct{}                    `json:"empty"`
+	}
+	raw := only(t, constant[nameInput, output]("x"), readOnly("Return.")).OutputSchema
+	var schema jsonschema.Schema
+	require.NoError(t, json.Unmarshal(raw, &schema))
+	resolved, err := schema.Resolve(nil)
+	require.NoError(t, err)
+	for _, out := range []output{{}, {List: []map[string]any{nil}, Nested: map[string]map[string]level{"a": nil}}} {
+		var value any
+		data, err := json.Marshal(out)
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(data, &value))
+		require.NoError(t, resolved.Validate(value), "%s", data)
+	}
+	require.Error(t, resolved.Validate(map[string]any{"map": nil, "list": nil, "nested": nil, "empty": nil}))
+}
+
+// encoding/json puts what is tagged ",string" into a string.
+func TestQuotedFields(t *testing.T) {
+	t.Parallel()
+
+	type io struct {
+		ID   int64 `json:"id,string"`
+		Ptr  *int8 `json:"ptr,omitempty,string"`
+		Flag bool  `json:"flag,string"`
+	}
+	tool := only(t, constant[io, io]("x"), readOnly("Quote."))
+	require.JSONEq(t, `{"type":"object","additionalProperties":false,"required":["id","flag"],"properties":{
+		"id":{"type":"string"},"ptr":{"type":["null","string"]},"flag":{"type":"string"}}}`, string(tool.InputSchema))
+	require.JSONEq(t, string(tool.InputSchema), string(tool.OutputSchema))
+}
+
 func TestBadTags(t *testing.T) {
 	t.Parallel()
 
@@ -160,6 +201,7 @@ func TestBadTags(t *testing.T) {
 		I int      `json:"i" mcp:"enum=123456789012345678901234567890"`
 		J int      `json:"j" mcp:""`
 		K float64  `json:"k" mcp:"maximum=1e400"`
+		L int      `json:"l" mcp:"multipleOf=0"`
 	}
 	s := mcptool.NewService("bad")
 	mcptool.Add(s, constant[input, string]("x"), readOnly("Be bad."))
@@ -173,7 +215,8 @@ mcptool: bad: tool "x": inputSchema: field G: mcp tag: uniqueItems=no: it stands
 mcptool: bad: tool "x": inputSchema: field H: mcp tag: minItems=1: the field is no array
 mcptool: bad: tool "x": inputSchema: field I: mcp tag: enum=123456789012345678901234567890: 123456789012345678901234567890 cannot be compared exactly
 mcptool: bad: tool "x": inputSchema: field J: mcp tag: empty
-mcptool: bad: tool "x": inputSchema: field K: mcp tag: maximum=1e400: "1e400" is no number in the range of a float64`, fault(t, s))
+mcptool: bad: tool "x": inputSchema: field K: mcp tag: maximum=1e400: "1e400" is no number in the range of a float64
+mcptool: bad: tool "x": inputSchema: field L: mcp tag: multipleOf=0: it is not above zero`, fault(t, s))
 	for _, bad := range []string{`{"type":"object","properties":{"a":{"default":"x","enum":["y"]}}}`, `{"type":"object","$schema":"http://json-schema.org/draft-04/schema#"}`, `{"type":"object","properties":{"a":{"pattern":"("}}}`} {
 		s := mcptool.NewService("bad")
 		tool := readOnly("Be bad.")

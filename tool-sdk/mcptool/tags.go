@@ -40,6 +40,9 @@ func applyTags(t reflect.Type, s *jsonschema.Schema, path string) []error {
 			continue
 		}
 		place := strings.TrimPrefix(path+"."+f.Name, ".")
+		if isQuoted(f) {
+			quote(p)
+		}
 		if tag, ok := f.Tag.Lookup(tagKey); ok {
 			for _, err := range applyTag(tag, p) {
 				errs = append(errs, fmt.Errorf("field %s: %s tag: %w", place, tagKey, err))
@@ -65,6 +68,37 @@ func fieldName(f reflect.StructField) (string, bool) {
 		return f.Name, true
 	}
 	return name, true
+}
+
+// isQuoted reports whether encoding/json puts a field's value into a string.
+func isQuoted(f reflect.StructField) bool {
+	_, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+	if !slices.Contains(strings.Split(options, ","), "string") {
+		return false
+	}
+	t := f.Type
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch k := t.Kind(); k {
+	case reflect.Bool, reflect.String:
+		return true
+	default:
+		return reflect.Int <= k && k <= reflect.Float64
+	}
+}
+
+// quote makes a schema one of a string with what it described in it.
+func quote(s *jsonschema.Schema) {
+	if slices.Equal(s.Types, anything) {
+		return // the type encodes itself
+	}
+	s.Minimum, s.Maximum = nil, nil
+	if s.Type != "" {
+		s.Type = "string"
+		return
+	}
+	s.Types = []string{"null", "string"}
 }
 
 // applyTag applies "key=value,key=value" to a field's schema.
@@ -135,6 +169,9 @@ func setNumber(s *jsonschema.Schema, dst **float64, value string) error {
 	f, err := exactFloat(value)
 	if err != nil {
 		return err
+	}
+	if dst == &s.MultipleOf && f <= 0 {
+		return errors.New("it is not above zero")
 	}
 	*dst = &f
 	if isType(s, "integer") {
