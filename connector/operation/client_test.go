@@ -409,7 +409,7 @@ func TestListToolsWithoutAWorker(t *testing.T) {
 	t.Parallel()
 
 	c, temporal := connect(t)
-	_, err := c.ListTools(t.Context(), "e", "nobody", "", 500*time.Millisecond)
+	_, err := c.ListTools(t.Context(), "e", "nobody", "", 3*time.Second)
 	require.ErrorIs(t, err, operation.ErrNoAnswer)
 	require.Equal(t, 1, temporal.Calls("StartNexusOperationExecution"))
 
