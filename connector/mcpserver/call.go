@@ -182,7 +182,7 @@ func IsRunning(r contract.Result) bool {
 // way, and then the elapsed time, where it gave a token. The returned function
 // ends that.
 func (s *Server) progress(ctx context.Context, req *mcp.CallToolRequest, id string, began time.Time) (stop func()) {
-	token := req.Params.GetProgressToken()
+	token := progressToken(ctx, req)
 	if token == nil {
 		return func() {}
 	}
@@ -219,6 +219,24 @@ func (s *Server) progress(ctx context.Context, req *mcp.CallToolRequest, id stri
 		stopped = true // no notification after the result
 		timer.Stop()
 	}
+}
+
+// progressToken is the client's token as it came, nil where there is none: the
+// SDK would read a number as float64.
+func progressToken(ctx context.Context, req *mcp.CallToolRequest) any {
+	token := req.Params.GetProgressToken()
+	if token == nil {
+		return nil
+	}
+	params, err := contract.ParseObject(rawParams(ctx, req.Extra))
+	if err != nil {
+		return token
+	}
+	meta, err := contract.ParseObject(params.Get("_meta"))
+	if err != nil || !meta.Has("progressToken") {
+		return token
+	}
+	return meta.Get("progressToken")
 }
 
 // caller is who sent the request.

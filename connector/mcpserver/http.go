@@ -22,6 +22,9 @@ import (
 // MaxBodyBytes is the largest request body over HTTP.
 const MaxBodyBytes = 4 << 20
 
+// bodyTimeout is how long a client has to send its body.
+const bodyTimeout = 30 * time.Second
+
 // Handler returns the HTTP side: MCP at /mcp and /, /healthz for the process and
 // /readyz for [Server.Ready]. Put authentication in front of it with
 // auth.RequireBearerToken: the verified user is who calls.
@@ -125,7 +128,12 @@ func (s *Server) mcpHandler() http.Handler {
 			sdk.ServeHTTP(w, r)
 			return
 		}
+		// Headers have a time limit of their own; without one here a client that
+		// never sends its body would hold the connection for ever.
+		conn := http.NewResponseController(w)
+		_ = conn.SetReadDeadline(time.Now().Add(bodyTimeout))
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBodyBytes))
+		_ = conn.SetReadDeadline(time.Time{})
 		if err != nil {
 			refuseBody(w, err)
 			return
