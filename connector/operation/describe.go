@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -110,6 +111,9 @@ type Filter struct {
 	Limit int
 }
 
+// maxListed bounds how many calls are read to find the latest.
+const maxListed = 2000
+
 // List returns the caller's latest calls, newest first, as Temporal's
 // visibility has them: a call shows up there a moment after its start. An
 // anonymous caller has none: its calls cannot be told from another's.
@@ -125,14 +129,23 @@ func (c *Client) List(ctx context.Context, caller Caller, filter Filter) ([]Desc
 	if err != nil {
 		return nil, resultmap.FromError(err)
 	}
+	// Visibility has those that run first, then those that closed last. No call
+	// starts after it closes, so the newest starts are known once the rest closed
+	// before them.
 	var calls []Description
+	read := 0
 	for m, err := range list.Results {
 		if err != nil {
 			return nil, resultmap.FromError(err)
 		}
-		calls = append(calls, fromMetadata(m))
-		if len(calls) == filter.Limit {
+		d := fromMetadata(m)
+		full := len(calls) == filter.Limit
+		if read++; full && (read > maxListed || !d.Closed.IsZero() && d.Closed.Before(calls[len(calls)-1].Started)) {
 			break
+		}
+		at, _ := slices.BinarySearchFunc(calls, d, func(a, b Description) int { return b.Started.Compare(a.Started) })
+		if calls = slices.Insert(calls, at, d); full {
+			calls = calls[:filter.Limit]
 		}
 	}
 	// Visibility does not keep summaries.

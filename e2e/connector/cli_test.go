@@ -195,7 +195,7 @@ func TestCommandDoctor(t *testing.T) {
 	}, ok)
 
 	idle := temporal.PrepareService(t)
-	_, ok = doctor(temporal, "--service", kit.Name, "--service", idle.Name, "--service", "absent=no-such-endpoint", "--discovery-timeout", "2s")
+	_, ok = doctor(temporal, "--service", kit.Name, "--service", idle.Name, "--service", "absent=no-such-endpoint", "--discovery-timeout", "10s")
 	require.True(t, ok["worker "+kit.Name])
 	require.True(t, ok["manifest "+kit.Name])
 	require.False(t, ok["names"], "Bad Name")

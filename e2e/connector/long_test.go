@@ -174,6 +174,27 @@ func TestListOperations(t *testing.T) {
 	}
 }
 
+// TestListOperationsIsNewestFirst, though the server lists first what closed last.
+func TestListOperationsIsNewestFirst(t *testing.T) {
+	t.Parallel()
+
+	p := stdioPeer(t, harness.Revision2025November)
+	older := p.StartTool(t, "slow", `{"seconds":3}`, `"progressToken":1`)
+	older.Await(t, "progress", harness.IsNotification("notifications/progress"))
+	harness.Until(t, func() bool { return len(p.Operations(t, `{}`)) == 1 })
+	p.Tool(t, "echo", `{"n":1}`)
+	p.Tool(t, "echo", `{"n":2}`)
+	older.Answer(t)
+	harness.Until(t, func() bool { return len(p.Operations(t, `{"status":"completed"}`)) == 3 })
+	var arguments []string
+	for _, call := range p.Operations(t, `{}`) {
+		arguments = append(arguments, call.Arguments)
+	}
+	require.Equal(t, []string{`{"n":2}`, `{"n":1}`, `{"seconds":3}`}, arguments)
+	require.Equal(t, `{"n":2}`, p.Operations(t, `{"limit":1}`)[0].Arguments)
+	require.Equal(t, `{"n":1}`, p.Operations(t, `{"limit":2}`)[1].Arguments)
+}
+
 func TestCancelOperation(t *testing.T) {
 	t.Parallel()
 

@@ -14,6 +14,7 @@ func TestProgressTokenIsExact(t *testing.T) {
 
 	const token = "9007199254740993"
 	eachPeer(t, nil, func(t *testing.T, p *harness.Peer) {
+		t.Helper()
 		call := p.StartTool(t, "echo", `{}`, `"progressToken":`+token)
 		m := call.Await(t, "progress", harness.IsNotification("notifications/progress"))
 		var params struct{ ProgressToken json.RawMessage }

@@ -107,12 +107,12 @@ func (d *doctor) examine(ctx context.Context) {
 	if !d.add("services", "", err == nil, detail(err, fmt.Sprintf("%d", len(d.server.Services))), "Mend --"+flagService+".") {
 		return
 	}
-	asked := map[operation.Endpoint]bool{}
-	for _, st := range cat.Snapshot().Services {
-		d.endpoint(ctx, st.Service, asked)
-	}
 	cat.Refresh(ctx)
 	snapshot := cat.Snapshot()
+	asked := map[operation.Endpoint]bool{}
+	for _, st := range snapshot.Services {
+		d.endpoint(ctx, st, asked)
+	}
 	var warnings []string
 	for _, st := range snapshot.Services {
 		d.manifest(st)
@@ -138,7 +138,8 @@ func (d *doctor) address(ctx context.Context) bool {
 		fmt.Sprintf("Nothing answers at %s. Start Temporal, or name its address with --%s or TEMPORAL_ADDRESS.", d.client.HostPort, flagAddress))
 }
 
-func (d *doctor) endpoint(ctx context.Context, s catalog.Service, asked map[operation.Endpoint]bool) {
+func (d *doctor) endpoint(ctx context.Context, st catalog.ServiceState, asked map[operation.Endpoint]bool) {
+	s := st.Service
 	target, ok, err := d.ops.Endpoint(ctx, s.Endpoint)
 	switch {
 	case err != nil:
@@ -154,7 +155,7 @@ func (d *doctor) endpoint(ctx context.Context, s catalog.Service, asked map[oper
 			asked[target] = true
 			d.callbacks(ctx, target)
 		}
-		d.worker(ctx, s, target)
+		d.worker(ctx, st, target)
 	}
 }
 
@@ -173,12 +174,15 @@ func (d *doctor) callbacks(ctx context.Context, target operation.Endpoint) {
 // a minute.
 const freshPoll = 90 * time.Second
 
-func (d *doctor) worker(ctx context.Context, s catalog.Service, target operation.Endpoint) {
+func (d *doctor) worker(ctx context.Context, st catalog.ServiceState, target operation.Endpoint) {
+	s := st.Service
 	last, err := d.ops.LastPoll(ctx, target)
 	remedy := fmt.Sprintf("Start a worker that serves %s on task queue %s in namespace %s.", s.Name, target.TaskQueue, target.Namespace)
 	switch {
 	case err != nil:
 		d.add("worker", s.Name, true, "the server does not tell: "+err.Error(), "")
+	case last.IsZero() && st.Manifest != nil: // the server tells of a new worker a moment late
+		d.add("worker", s.Name, true, "a worker answered", "")
 	case last.IsZero():
 		d.add("worker", s.Name, false, "no worker polls the task queue for Nexus tasks", remedy)
 	default:
