@@ -1,0 +1,92 @@
+package mcpproxy
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Upstream is an MCP server that a proxy calls: [HTTP], [Stdio] or [Transport].
+type Upstream struct {
+	http      *httpUpstream
+	stdio     *stdioUpstream
+	transport func(ctx context.Context) (mcp.Transport, error)
+}
+
+type httpUpstream struct {
+	url     string
+	options HTTPOptions
+}
+
+type stdioUpstream struct {
+	command string
+	options StdioOptions
+}
+
+// HTTPOptions say more about an upstream behind HTTP. The zero value is fine.
+type HTTPOptions struct {
+	// Headers go with every request. Those that the protocol owns are refused.
+	// They are secret: no log, message or history shows them.
+	Headers map[string]string
+	// Auth gets a token with the client credentials grant. Defaults to none.
+	Auth *ClientCredentials
+	// OAuthHandler authorises requests in another way; not beside Auth. Defaults
+	// to none.
+	OAuthHandler auth.OAuthHandler
+	// Client sends the requests. Its timeout bounds calls too. Defaults to one
+	// without a timeout.
+	Client *http.Client
+	// SSE speaks the HTTP+SSE transport of 2024-11-05. Defaults to false:
+	// Streamable HTTP.
+	SSE bool
+}
+
+// ClientCredentials are those of OAuth's client credentials grant (RFC 6749,
+// section 4.4).
+type ClientCredentials struct {
+	ClientID     string
+	ClientSecret string
+	// Scopes are asked for. Defaults to what the upstream names.
+	Scopes []string
+	// TokenURL gives the tokens. Defaults to what the upstream's metadata name.
+	TokenURL string
+}
+
+// HTTP is an upstream behind Streamable HTTP, at the URL of its MCP endpoint.
+func HTTP(url string, options HTTPOptions) Upstream {
+	return Upstream{http: &httpUpstream{url, options}}
+}
+
+// StdioOptions say more about an upstream that is a process. The zero value is
+// fine.
+type StdioOptions struct {
+	Args []string
+	// Env are variables of the process. They are secret: no log, message or
+	// history shows them.
+	Env map[string]string
+	// InheritEnv names the variables that the process gets from this one, beside
+	// Env. Defaults to [DefaultInheritEnv]; an empty list that is not nil is none.
+	InheritEnv []string
+	// Dir is where the process starts. Defaults to this one's.
+	Dir string
+}
+
+// DefaultInheritEnv returns the names of the variables that a process inherits
+// where nothing is said.
+func DefaultInheritEnv() []string {
+	return []string{"PATH", "HOME", "USER", "LANG", "TERM", "SHELL", "LOGNAME", "TMPDIR"}
+}
+
+// Stdio is an upstream that is a child process, one for each session. A command
+// without a slash is looked up in PATH.
+func Stdio(command string, options StdioOptions) Upstream {
+	return Upstream{stdio: &stdioUpstream{command, options}}
+}
+
+// Transport is an upstream behind a transport of the MCP Go SDK. The function is
+// called for each session.
+func Transport(open func(ctx context.Context) (mcp.Transport, error)) Upstream {
+	return Upstream{transport: open}
+}
