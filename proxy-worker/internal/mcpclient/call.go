@@ -1,0 +1,158 @@
+package mcpclient
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
+)
+
+// Request is one request to the server.
+type Request struct {
+	Method string
+	// Name is the tool, the prompt or the URI that it is about.
+	Name string
+	// Params is an object, or nil. The session sets the protocol's own keys of its
+	// _meta; every other byte stays.
+	Params json.RawMessage
+	// Headers are arguments that the tool's schema asks to have as headers.
+	Headers map[string]string
+	// Sending, unless it is nil, is called right before the first byte may go out.
+	Sending func()
+	// Progress takes the params of each progress notification of this call, in
+	// order and not after Call has returned. It must not block. Nil: none is asked
+	// for, whatever the params say.
+	Progress func(params json.RawMessage)
+}
+
+// cancelTimeout bounds the word to the server that a call is cancelled.
+const cancelTimeout = 5 * time.Second
+
+// Call sends a request and returns the bytes of its result, an object. Its error
+// is a [*contract.ProtocolError] where that is the server's answer, an [*Error],
+// or ctx's. When ctx ends, the server is told so in the background, and the
+// session goes on.
+func (s *Session) Call(ctx context.Context, r Request) (json.RawMessage, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	id := s.nextID()
+	token := ""
+	if r.Progress != nil {
+		token = id
+	}
+	params, err := s.params(r.Params, token)
+	if err != nil {
+		return nil, &Error{Outcome: Refused, Message: fmt.Sprintf("%s: %v", r.Method, err)}
+	}
+	m := Message{ID: id, Method: r.Method, Name: r.Name, Headers: r.Headers, Data: encode(id, r.Method, params)}
+	if s.server.Stateless {
+		m.Version = s.server.ProtocolVersion
+	}
+	if size := int64(len(m.Data)) + 1; size > s.options.MaxMessageBytes {
+		return nil, &Error{Outcome: Refused, Message: fmt.Sprintf(
+			"the %s request has %d bytes, at most %d are allowed to this server", r.Method, size, s.options.MaxMessageBytes)}
+	}
+	var sent atomic.Bool
+	m.Sending = func() {
+		if r.Sending != nil {
+			r.Sending()
+		}
+		sent.Store(true)
+	}
+	if token != "" {
+		defer s.watch(token, r.Progress)()
+	}
+	raw, err := s.link.Exchange(ctx, m)
+	if err != nil {
+		if ctx.Err() != nil && sent.Load() {
+			s.cancel(id)
+		}
+		return nil, err
+	}
+	return decodeResult(r.Method, raw)
+}
+
+// cancel tells the server, in the background, that nobody waits for a request.
+func (s *Session) cancel(id string) {
+	m := Message{Method: methodCancelled, Data: encode("", methodCancelled,
+		json.RawMessage(`{"requestId":`+id+`,"reason":"the caller cancelled the call"}`))}
+	if s.server.Stateless {
+		m.Version = s.server.ProtocolVersion
+	}
+	s.background(func() {
+		ctx, stop := context.WithTimeout(s.closing, cancelTimeout)
+		defer stop()
+		if err := s.link.Notify(ctx, m); err != nil {
+			s.options.Logger.Debug("cancelling a request", "error", err)
+		}
+	})
+}
+
+// params sets the protocol's own keys of the _meta of a request's params: those
+// of a caller speak of the caller's connection, not of this one.
+func (s *Session) params(raw json.RawMessage, token string) (json.RawMessage, error) {
+	var params, meta contract.Object
+	var err error
+	if raw != nil {
+		if params, err = contract.ParseObject(raw); err != nil {
+			return nil, fmt.Errorf("params: %w", err)
+		}
+	}
+	given := params.Get("_meta")
+	if !contract.IsNull(given) {
+		if meta, err = contract.ParseObject(given); err != nil {
+			return nil, fmt.Errorf("params._meta: %w", err)
+		}
+	}
+	capabilities, had := clientCapabilities(meta.Get(metaClientCapabilities)), meta.Len()
+	for _, key := range []string{
+		metaProtocolVersion, metaClientInfo, metaClientCapabilities, metaLogLevel, metaSubscriptionID, metaProgressToken,
+	} {
+		meta.Delete(key)
+	}
+	if s.server.Stateless {
+		s.setModern(&meta, s.server.ProtocolVersion, capabilities)
+	}
+	if token != "" {
+		meta.Set(metaProgressToken, json.RawMessage(token))
+	}
+	switch {
+	case meta.Len() > 0:
+		params.Set("_meta", meta.JSON())
+	case had > 0:
+		params.Delete("_meta")
+	case raw == nil:
+		return nil, nil
+	}
+	return params.JSON(), nil
+}
+
+// setModern sets what each request of a modern revision says.
+func (s *Session) setModern(meta *contract.Object, version string, capabilities json.RawMessage) {
+	meta.Set(metaProtocolVersion, contract.Quote(version))
+	meta.Set(metaClientInfo, s.clientInfo())
+	meta.Set(metaClientCapabilities, capabilities)
+}
+
+// clientCapabilities returns those of the caller, which can answer what the
+// server asks in a result, without extensions, which nobody here would carry
+// out. A caller without any has none.
+func clientCapabilities(of json.RawMessage) json.RawMessage {
+	o, err := contract.ParseObject(of)
+	if err != nil {
+		return json.RawMessage("{}")
+	}
+	o.Delete("extensions")
+	return o.JSON()
+}
+
+func (s *Session) clientInfo() json.RawMessage {
+	var o contract.Object
+	o.Set("name", contract.Quote(s.options.ClientName))
+	o.Set("version", contract.Quote(s.options.ClientVersion))
+	return o.JSON()
+}

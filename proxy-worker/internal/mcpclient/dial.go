@@ -1,0 +1,298 @@
+package mcpclient
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
+)
+
+// Dial connects to a server and finds the newest revision that both speak: the
+// modern probe first (basic/lifecycle of 2026-07-28), then the older handshake.
+// A server that never heard of the probe may refuse it, ignore it or end at it.
+// A failure leaves no session and no process behind. Its error is an [*Error]
+// with [NotSent], or ctx's.
+func Dial(ctx context.Context, t Transport, o Options) (*Session, error) {
+	o = o.withDefaults()
+	if v := o.ProtocolVersion; v != "" && !slices.Contains(Versions(), v) {
+		return nil, &Error{Message: fmt.Sprintf("protocol version %q is unknown, the known ones are %s", v, strings.Join(Versions(), ", "))}
+	}
+	d := &dialer{session: newSession(o), transport: t, pinned: o.ProtocolVersion, doing: "connecting"}
+	bounded, stop := context.WithTimeout(ctx, o.StartupTimeout)
+	defer stop()
+	err := d.dial(bounded)
+	if err == nil {
+		return d.session, nil
+	}
+	d.drop()
+	d.session.close()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if bounded.Err() != nil {
+		return nil, &Error{
+			Retryable: true,
+			Message:   fmt.Sprintf("the server was not ready within the startup timeout of %v (%s)", o.StartupTimeout, d.doing),
+			Cause:     err,
+		}
+	}
+	return nil, notConnected(err)
+}
+
+// dialer makes one session.
+type dialer struct {
+	session   *Session
+	transport Transport
+	pinned    string
+	probed    bool   // the link has seen the modern probe
+	doing     string // for the message of a timeout
+}
+
+func (d *dialer) dial(ctx context.Context) error {
+	if err := d.open(ctx); err != nil {
+		return err
+	}
+	offer := newestLegacy
+	switch {
+	case d.pinned == "":
+		done, next, err := d.probe(ctx)
+		if done || err != nil {
+			return err
+		}
+		offer = next
+	case Modern(d.pinned):
+		return d.discover(ctx, d.pinned)
+	default:
+		offer = d.pinned
+	}
+	return d.initialize(ctx, offer)
+}
+
+// probe tries the modern revisions. It returns the revision to offer in the older
+// handshake where the server speaks none of them, on a link that is fit for it.
+func (d *dialer) probe(ctx context.Context) (done bool, offer string, err error) {
+	o := d.session.options
+	probe, stop := context.WithTimeout(ctx, min(o.ProbeTimeout, o.StartupTimeout/2))
+	defer stop()
+	asked := modernVersions[0]
+	for range len(modernVersions) + 1 {
+		err = d.discover(probe, asked)
+		var other *otherVersions
+		switch {
+		case err == nil:
+			return true, "", nil
+		case ctx.Err() != nil:
+			return false, "", ctx.Err()
+		case errors.As(err, &other):
+			next := newestOf(other.supported)
+			if next == "" {
+				return false, "", err
+			}
+			if !Modern(next) {
+				return false, next, nil
+			}
+			if next == asked {
+				return false, newestLegacy, nil // it contradicts itself
+			}
+			asked = next
+			continue
+		}
+		break
+	}
+	var e *Error
+	if errors.As(err, &e) && e.Outcome == NotSent && !e.Lost {
+		return false, "", err // it was not reached: another word would not be either
+	}
+	o.Logger.Debug("the server does not answer the modern probe", "error", err)
+	if d.transport.FreshAfterProbe() && (probe.Err() != nil || d.lost()) {
+		err = d.reopen(ctx)
+	} else {
+		err = nil
+	}
+	return false, newestLegacy, err
+}
+
+// otherVersions is the answer of a server that speaks other revisions.
+type otherVersions struct {
+	requested string
+	supported []string
+}
+
+func (e *otherVersions) Error() string {
+	return fmt.Sprintf("the server speaks %s, not %s", quoted(e.supported), e.requested)
+}
+
+// quoted lists what a server wrote, bounded.
+func quoted(versions []string) string {
+	if len(versions) == 0 {
+		return "no protocol version"
+	}
+	s := make([]string, 0, len(versions))
+	for _, v := range versions {
+		if len(s) == 8 {
+			s = append(s, "…")
+			break
+		}
+		s = append(s, fmt.Sprintf("%.40q", v))
+	}
+	return strings.Join(s, ", ")
+}
+
+// discover makes the session a modern one if the server speaks the version.
+func (d *dialer) discover(ctx context.Context, version string) error {
+	d.doing, d.probed = "no answer to "+methodDiscover, true
+	s := d.session
+	var params, meta contract.Object
+	s.setModern(&meta, version, json.RawMessage("{}"))
+	params.Set("_meta", meta.JSON())
+	result, err := d.exchange(ctx, methodDiscover, version, params.JSON())
+	var pe *contract.ProtocolError
+	if errors.As(err, &pe) && pe.Code == codeUnsupportedVersion {
+		data, _ := contract.ParseObject(pe.Data)
+		return &otherVersions{requested: version, supported: texts(data.Get("supported"))}
+	}
+	if err != nil {
+		return err
+	}
+	o, err := contract.ParseObject(result)
+	if err != nil {
+		return Malformed(methodDiscover, err)
+	}
+	supported := texts(o.Get("supportedVersions"))
+	if !slices.Contains(supported, version) {
+		return &otherVersions{requested: version, supported: supported}
+	}
+	m, _ := contract.ParseObject(o.Get("_meta"))
+	s.server = server(version, m.Get(metaServerInfo), &o)
+	s.link.Negotiated(version, false)
+	s.listen()
+	return nil
+}
+
+// initialize is the handshake of the older revisions, all or nothing.
+func (d *dialer) initialize(ctx context.Context, offer string) error {
+	d.doing = "no answer to " + methodInitialize
+	s := d.session
+	var params contract.Object
+	params.Set("protocolVersion", contract.Quote(offer))
+	params.Set("capabilities", json.RawMessage("{}"))
+	params.Set("clientInfo", s.clientInfo())
+	result, err := d.exchange(ctx, methodInitialize, "", params.JSON())
+	if err != nil && d.probed && d.transport.FreshAfterProbe() && d.lost() && ctx.Err() == nil {
+		// It answered the probe and ended all the same.
+		if err = d.reopen(ctx); err == nil {
+			result, err = d.exchange(ctx, methodInitialize, "", params.JSON())
+		}
+	}
+	if err != nil {
+		return err
+	}
+	o, err := contract.ParseObject(result)
+	if err != nil {
+		return Malformed(methodInitialize, err)
+	}
+	var chosen string
+	if json.Unmarshal(o.Get("protocolVersion"), &chosen) != nil || chosen == "" {
+		return Malformed(methodInitialize, errors.New("it names no protocolVersion"))
+	}
+	if !slices.Contains(legacyVersions, chosen) || d.pinned != "" && chosen != d.pinned {
+		return &Error{Message: fmt.Sprintf("the server chose protocol version %.40q, the client offered %s and speaks %s",
+			chosen, offer, strings.Join(d.accepted(), ", "))}
+	}
+	s.server = server(chosen, o.Get("serverInfo"), &o)
+	s.link.Negotiated(chosen, s.options.Changed != nil)
+	d.doing = "sending " + methodInitialized
+	return s.link.Notify(ctx, Message{Method: methodInitialized, Data: encode("", methodInitialized, nil)})
+}
+
+// accepted lists the revisions that the older handshake may end in.
+func (d *dialer) accepted() []string {
+	if d.pinned != "" {
+		return []string{d.pinned}
+	}
+	return legacyVersions
+}
+
+func (d *dialer) exchange(ctx context.Context, method, version string, params json.RawMessage) (json.RawMessage, error) {
+	id := d.session.nextID()
+	raw, err := d.session.link.Exchange(ctx, Message{
+		ID: id, Method: method, Version: version, Data: encode(id, method, params),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return decodeResult(method, raw)
+}
+
+func (d *dialer) open(ctx context.Context) (err error) {
+	d.session.link, err = d.transport.Open(ctx, d.session)
+	return err
+}
+
+func (d *dialer) reopen(ctx context.Context) error {
+	d.drop()
+	d.probed = false
+	return d.open(ctx)
+}
+
+func (d *dialer) drop() {
+	if d.session.link != nil {
+		d.session.link.Close()
+		d.session.link = nil
+	}
+}
+
+// lost reports whether the link has ended.
+func (d *dialer) lost() bool {
+	select {
+	case <-d.session.link.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+func server(version string, info json.RawMessage, result *contract.Object) Server {
+	sv := Server{ProtocolVersion: version, Stateless: Modern(version)}
+	if contract.TypeName(info) == "an object" {
+		sv.Info = info
+	}
+	if c := result.Get("capabilities"); contract.TypeName(c) == "an object" {
+		sv.Capabilities = c
+	}
+	_ = json.Unmarshal(result.Get("instructions"), &sv.Instructions) // of another type: none
+	return sv
+}
+
+// notConnected turns what ended a handshake into the error of a connection: no
+// call was sent.
+func notConnected(err error) *Error {
+	var e *Error
+	if errors.As(err, &e) {
+		c := *e
+		c.Outcome, c.Lost, c.Message = NotSent, false, "connect: "+e.Message
+		return &c
+	}
+	var pe *contract.ProtocolError
+	if errors.As(err, &pe) {
+		return &Error{
+			Message: fmt.Sprintf("connect: the server refused the handshake with JSON-RPC error %d", pe.Code),
+			Detail:  pe.Message,
+			Cause:   err,
+		}
+	}
+	return &Error{Message: "connect: " + err.Error(), Cause: err}
+}
+
+// texts returns the strings of an array.
+func texts(raw json.RawMessage) []string {
+	var s []string
+	if json.Unmarshal(raw, &s) != nil {
+		return nil
+	}
+	return s
+}

@@ -1,0 +1,61 @@
+package mcpclient
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
+)
+
+// A subscription that ended is made anew after a pause, which doubles while the
+// server keeps ending it at once.
+const (
+	listenPauseMin = time.Second
+	listenPauseMax = time.Minute
+)
+
+// listen subscribes to the lists that a modern server tells the changes of
+// (subscriptions/listen), for as long as the session lives.
+func (s *Session) listen() {
+	var what []string
+	var wanted contract.Object
+	for _, list := range []string{"tools", "prompts", "resources"} {
+		if s.server.tells(list) {
+			what = append(what, list)
+			wanted.Set(list+"ListChanged", json.RawMessage("true"))
+		}
+	}
+	if s.options.Changed == nil || len(what) == 0 {
+		return
+	}
+	var params contract.Object
+	params.Set("notifications", wanted.JSON())
+	s.background(func() {
+		for pause := listenPauseMin; ; pause = min(2*pause, listenPauseMax) {
+			began := time.Now()
+			_, err := s.Call(s.closing, Request{Method: methodListen, Params: params.JSON()})
+			var pe *contract.ProtocolError
+			if errors.As(err, &pe) && pe.Code == codeMethodNotFound {
+				s.options.Logger.Debug("the server has no subscriptions")
+				return
+			}
+			s.options.Logger.Debug("the subscription to list changes ended", "error", err)
+			if time.Since(began) > listenPauseMax {
+				pause = listenPauseMin
+			}
+			timer := time.NewTimer(pause)
+			select {
+			case <-s.closing.Done():
+			case <-s.link.Done():
+			case <-timer.C:
+				for _, list := range what { // a change in between was missed
+					s.options.Changed(list)
+				}
+				continue
+			}
+			timer.Stop()
+			return
+		}
+	})
+}
