@@ -4,6 +4,7 @@
 //
 //   - harness starts and stops what the tests need.
 //   - connector tests the connector from outside; toolservice has its tools.
+//   - upstream is an MCP server that tests script, for what calls one.
 //   - containers runs the product in Docker; ./justw e2e.
 //   - bench measures it beside its baselines; ./justw bench.
 //   - repo tests the repository itself.

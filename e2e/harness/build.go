@@ -15,6 +15,7 @@ import (
 var programs = map[string]string{
 	"durable-mcp-connector": "./connector/cmd/durable-mcp-connector",
 	"toolservice":           "./e2e/toolservice",
+	"upstream":              "./e2e/upstream/cmd/upstream",
 }
 
 // build builds every program once, with the race detector where the tests have it.
