@@ -28,19 +28,24 @@ func Dial(ctx context.Context, t Transport, o Options) (*Session, error) {
 	if err == nil {
 		return d.session, nil
 	}
+	said := d.stderr()
 	d.drop()
 	d.session.close()
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
+	e := notConnected(err)
 	if bounded.Err() != nil {
-		return nil, &Error{
+		e = &Error{
 			Retryable: true,
-			Message:   fmt.Sprintf("the server was not ready within the startup timeout of %v (%s)", o.StartupTimeout, d.doing),
+			Message:   fmt.Sprintf("connect: the server was not ready within the startup timeout of %v (%s)", o.StartupTimeout, d.doing),
 			Cause:     err,
 		}
 	}
-	return nil, notConnected(err)
+	if len(said) > 0 {
+		e.Message += "; its last lines on stderr: " + strings.Join(said, " | ")
+	}
+	return nil, e
 }
 
 // dialer makes one session.
@@ -244,6 +249,14 @@ func (d *dialer) drop() {
 		d.session.link.Close()
 		d.session.link = nil
 	}
+}
+
+// stderr returns the last that a server process wrote to it.
+func (d *dialer) stderr() []string {
+	if l, ok := d.session.link.(interface{ Stderr() []string }); ok {
+		return l.Stderr()
+	}
+	return nil
 }
 
 // lost reports whether the link has ended.

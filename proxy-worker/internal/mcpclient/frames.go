@@ -323,6 +323,14 @@ func (l *frameLink) skip(raw []byte) {
 // brief bounds what a peer wrote for a log line.
 func brief(s string) string { return fmt.Sprintf("%.200q", s) }
 
+// Stderr returns the last that the peer wrote beside its messages, if it can.
+func (l *frameLink) Stderr() []string {
+	if f, ok := l.frames.(interface{ Stderr() []string }); ok {
+		return f.Stderr()
+	}
+	return nil
+}
+
 // Negotiated implements [Link].
 func (l *frameLink) Negotiated(string, bool) { l.ready.Store(true) }
 

@@ -1,0 +1,3 @@
+package stdio_test
+
+func own() {}
