@@ -144,6 +144,7 @@ func (s *Server) mcpHandler() http.Handler {
 			refuseMessage(w, id, code, problem)
 			return
 		}
+		safe = encodeIDs(safe)
 		if err := checkTaskHeader(r, method, params); err != nil {
 			refuseHeader(w, body, err)
 			return
@@ -202,19 +203,46 @@ func checkTaskHeader(r *http.Request, method string, params json.RawMessage) err
 }
 
 // checkBody finds what the SDK would take and not pass on as it is: it reads the
-// first of several values, sends back some numeric IDs as others, and where the
+// first of several values, answers two requests under one ID, and where the
 // params have no bytes of their own it gets the ones made representable.
 func checkBody(body []byte, params, safe json.RawMessage) (id json.RawMessage, code int64, problem string) {
-	id = requestID(body)
-	switch {
-	case !echoed(id):
-		return id, jsonrpc.CodeInvalidRequest, badID
-	case id == nil && !json.Valid(body):
+	if !json.Valid(body) {
 		return nil, jsonrpc.CodeParseError, "The body is not one JSON value."
-	case params == nil && !bytes.Equal(body, safe):
-		return id, jsonrpc.CodeInvalidRequest, "A number of this size passes in the params of a single request only, not in a batch."
+	}
+	seen := map[string]bool{}
+	for _, message := range messages(body) {
+		id = requestID(message)
+		if problem := checkID(id); problem != "" {
+			return id, jsonrpc.CodeInvalidRequest, problem
+		}
+		if id != nil && seen[string(id)] {
+			return id, jsonrpc.CodeInvalidRequest, duplicateID(id)
+		}
+		seen[string(id)] = true
+	}
+	if params == nil && !bytes.Equal(body, safe) {
+		return requestID(body), jsonrpc.CodeInvalidRequest, "A number of this size passes in the params of a single request only, not in a batch."
 	}
 	return nil, 0, ""
+}
+
+// messages returns the messages of a body: one, or those of a batch.
+func messages(body json.RawMessage) []json.RawMessage {
+	if batch, err := contract.ParseArray(body); err == nil {
+		return batch
+	}
+	return []json.RawMessage{body}
+}
+
+// encodeIDs returns the body with IDs that the SDK sends back as they are.
+func encodeIDs(body json.RawMessage) json.RawMessage {
+	if batch, err := contract.ParseArray(body); err == nil {
+		for i, message := range batch {
+			batch[i] = encodeMember(message, "id")
+		}
+		return contract.Array(batch...)
+	}
+	return encodeMember(body, "id")
 }
 
 func refuseHeader(w http.ResponseWriter, body []byte, err error) {

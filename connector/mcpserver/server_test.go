@@ -176,12 +176,13 @@ func TestStdioKeepsIDs(t *testing.T) {
 	p.send(initialize)
 	require.Equal(t, "init", p.read().ID)
 	p.send(initialized)
-	for _, id := range []string{`9007199254740993`, `123456789012345678901234567890`, `1.5`, `1e400`} {
+	for _, id := range []string{`1.5`, `1e400`} {
 		p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"ping"}`, id))
 		require.Equal(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32600,`+
-			`"message":"The id is neither a string nor an integer of at most 2^53 in size."}}`, id)+"\n", p.line())
+			`"message":"The id %s is neither a string nor an integer."}}`, id, id)+"\n", p.line())
 	}
-	for _, id := range []string{`9007199254740992`, `-7`, `"a"`, `0`} {
+	for _, id := range []string{`9007199254740993`, `123456789012345678901234567890`, `-9007199254740993`, `9007199254740992`,
+		`1.0`, `1e3`, `-0`, `-7`, `"a"`, `"\ud800"`, `0`} {
 		p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"ping"}`, id))
 		require.Equal(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{}}`, id)+"\n", p.line())
 	}
@@ -200,10 +201,11 @@ func TestHTTPRefusesWhatWouldChange(t *testing.T) {
 	server, temporal := start(t, mcpserver.Options{})
 	call := `{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"echo","arguments":{"n":%s}}}`
 	for body, want := range map[string]string{
-		"[" + fmt.Sprintf(call, "1", "1e400") + "]":               `"id":null,"error":{"code":-32600,`,
-		fmt.Sprintf(call, "1", "1e400") + "}":                     `"id":null,"error":{"code":-32700,`,
-		fmt.Sprintf(call, "1", "1") + fmt.Sprintf(call, "2", "1"): `"id":null,"error":{"code":-32700,`,
-		fmt.Sprintf(call, "9007199254740993", "1"):                `"id":9007199254740993,"error":{"code":-32600,`,
+		"[" + fmt.Sprintf(call, "1", "1e400") + "]":                                 `"id":null,"error":{"code":-32600,`,
+		fmt.Sprintf(call, "1", "1e400") + "}":                                       `"id":null,"error":{"code":-32700,`,
+		fmt.Sprintf(call, "1", "1") + fmt.Sprintf(call, "2", "1"):                   `"id":null,"error":{"code":-32700,`,
+		fmt.Sprintf(call, "1.5", "1"):                                               `"id":1.5,"error":{"code":-32600,`,
+		"[" + fmt.Sprintf(call, "1", "1") + "," + fmt.Sprintf(call, "1", "2") + "]": `"id":1,"error":{"code":-32600,`,
 	} {
 		w := deliver(t, server, body)
 		require.Equal(t, http.StatusBadRequest, w.Code, body)
@@ -214,6 +216,15 @@ func TestHTTPRefusesWhatWouldChange(t *testing.T) {
 		w := deliver(t, server, body)
 		require.Equal(t, http.StatusOK, w.Code)
 		require.Regexp(t, `"structuredContent":\{"n":(1e400|1\.0)\}`, w.Body.String())
+	}
+	for _, id := range []string{`9007199254740993`, `-123456789012345678901234567890`, `"\udfff"`, `2.0`, `7`} {
+		w := deliver(t, server, fmt.Sprintf(call, id, "1"))
+		require.Contains(t, w.Body.String(), `"id":`+id+`,`)
+		w = deliver(t, server, "["+fmt.Sprintf(call, id, "1")+"]")
+		require.Contains(t, w.Body.String(), `"id":`+id+`,`)
+		w = deliver(t, server, strings.Replace(fmt.Sprintf(call, id, "1"), `"tools/call"`, `"resources/subscribe"`, 1))
+		require.Contains(t, w.Body.String(), `"id":`+id)
+		require.NotContains(t, w.Body.String(), `"id-`)
 	}
 }
 

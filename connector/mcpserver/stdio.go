@@ -63,9 +63,10 @@ type stdioTransport struct{ conn *stdioConn }
 
 func (t stdioTransport) Connect(context.Context) (mcp.Connection, error) { return t.conn, nil }
 
-// stdioConn differs from the SDK's connection in three ways: a bad line is
+// stdioConn differs from the SDK's connection in four ways: a bad line is
 // answered and skipped, not the end of the session; the end of input lets the
-// requests under way be answered first; and each request keeps its raw params.
+// requests under way be answered first; each request keeps its raw params; and
+// IDs come back as they came.
 type stdioConn struct {
 	messages   chan jsonrpc.Message
 	inputEnded chan struct{} // closed when there is no more input
@@ -76,11 +77,19 @@ type stdioConn struct {
 	out   io.Writer
 
 	mu       sync.Mutex
-	pending  map[jsonrpc.ID]bool // requests without an answer; false: cancelled, wants none
-	writing  int                 // answers on their way out
+	pending  map[jsonrpc.ID]*pendingRequest // without an answer
+	writing  int                            // answers on their way out
 	draining bool
 	idle     chan struct{} // closed when draining and nothing is pending or on its way out
 	greeted  bool          // the client has started to speak MCP
+	revision string        // that initialize agreed on; empty without one
+}
+
+// pendingRequest is a request without an answer.
+type pendingRequest struct {
+	method    string
+	cancelled bool   // wants no answer
+	batch     *batch // nil for one that came alone
 }
 
 func newStdioConn(in io.Reader, out io.Writer) *stdioConn {
@@ -89,7 +98,7 @@ func newStdioConn(in io.Reader, out io.Writer) *stdioConn {
 		inputEnded: make(chan struct{}),
 		closing:    make(chan struct{}),
 		out:        out,
-		pending:    map[jsonrpc.ID]bool{},
+		pending:    map[jsonrpc.ID]*pendingRequest{},
 		idle:       make(chan struct{}),
 	}
 	go c.scan(in)
@@ -117,28 +126,45 @@ func (c *stdioConn) scan(in io.Reader) {
 	}
 }
 
-// deliver hands one line to Read.
+// deliver hands the messages of one line to Read.
 func (c *stdioConn) deliver(line []byte) {
-	id := requestID(line)
-	if id == nil && !json.Valid(line) {
+	switch {
+	case !json.Valid(line):
 		c.reject(nil, jsonrpc.CodeParseError, "The line is no JSON-RPC message: it is not one JSON value.")
+	case contract.TypeName(line) == "an array":
+		c.deliverBatch(line)
+	default:
+		c.deliverOne(line, nil)
+	}
+}
+
+// deliverOne hands one message to Read, or answers it with what is wrong with it.
+func (c *stdioConn) deliverOne(raw json.RawMessage, b *batch) {
+	id := requestID(raw)
+	if problem := checkID(id); problem != "" {
+		c.refuse(b, id, jsonrpc.CodeInvalidRequest, problem)
 		return
 	}
-	if !echoed(id) {
-		c.reject(id, jsonrpc.CodeInvalidRequest, badID)
-		return
+	if id != nil {
+		raw = encodeMember(raw, "id")
 	}
-	msg, err := jsonrpc.DecodeMessage(line)
+	msg, err := jsonrpc.DecodeMessage(raw)
 	if err != nil {
-		c.reject(id, jsonrpc.CodeParseError, fmt.Sprintf("The line is no JSON-RPC message: %v", err))
+		c.refuse(b, id, jsonrpc.CodeParseError, fmt.Sprintf("The line is no JSON-RPC message: %v", err))
 		return
 	}
 	if req, ok := msg.(*jsonrpc.Request); ok {
 		if req.IsCall() {
 			req.Extra = &mcp.RequestExtra{Header: http.Header{stdioParams: {string(req.Params)}}}
 			req.Params = representable(req.Params)
+		} else if req.Method == "notifications/cancelled" {
+			req.Params = encodeMember(req.Params, "requestId")
 		}
-		if !c.accept(req) {
+		switch taken, duplicate := c.accept(req, b); {
+		case duplicate:
+			c.refuse(b, id, jsonrpc.CodeInvalidRequest, duplicateID(id))
+			return
+		case !taken:
 			return
 		}
 	}
@@ -182,26 +208,33 @@ func (c *stdioConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 }
 
 // accept notes a request that wants an answer. It reports whether the request
-// goes on to the SDK: no new one does while draining.
-func (c *stdioConn) accept(req *jsonrpc.Request) bool {
+// goes on to the SDK: no new one does while draining, nor one whose ID another
+// has.
+func (c *stdioConn) accept(req *jsonrpc.Request, b *batch) (taken, duplicate bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if req.Method != "initialize" && req.Method != "ping" {
 		c.greeted = true
 	}
 	if req.Method == "notifications/cancelled" {
-		if id, ok := cancelledID(req.Params); ok && c.pending[id] {
-			c.pending[id] = false
+		if id, ok := cancelledID(req.Params); ok && c.pending[id] != nil {
+			c.pending[id].cancelled = true
 		}
 	}
 	if !req.IsCall() {
-		return true
+		return true, false
+	}
+	if c.pending[req.ID] != nil {
+		return false, true
 	}
 	if c.draining {
-		return false
+		return false, false
 	}
-	c.pending[req.ID] = true
-	return true
+	c.pending[req.ID] = &pendingRequest{method: req.Method, batch: b}
+	if b != nil {
+		b.open++
+	}
+	return true, false
 }
 
 func cancelledID(params json.RawMessage) (id jsonrpc.ID, ok bool) {
@@ -220,26 +253,38 @@ func (c *stdioConn) Write(_ context.Context, msg jsonrpc.Message) error {
 	if req, ok := msg.(*jsonrpc.Request); ok && strings.HasSuffix(req.Method, "/list_changed") && !c.hasGreeted() {
 		return nil // before its first word a client knows no list that could change
 	}
-	if resp, ok := msg.(*jsonrpc.Response); ok {
-		wanted := c.answering(resp.ID)
-		defer c.answered()
-		if !wanted {
-			return nil // a cancelled request gets no answer (MCP, cancellation)
+	resp, ok := msg.(*jsonrpc.Response)
+	if !ok {
+		data, err := jsonrpc.EncodeMessage(msg)
+		if err != nil {
+			return err
 		}
+		return c.writeLine(data)
 	}
-	data, err := encode(msg)
+	req := c.answering(resp)
+	defer c.answered()
+	if req != nil && req.batch != nil {
+		defer c.release(req.batch)
+	}
+	if req != nil && req.cancelled {
+		return nil // a cancelled request gets no answer (MCP, cancellation)
+	}
+	data, err := encode(resp)
 	if err != nil {
 		return err
+	}
+	if req != nil && req.batch != nil {
+		c.reply(req.batch, data)
+		return nil
 	}
 	return c.writeLine(data)
 }
 
 // encode is jsonrpc.EncodeMessage without a second pass over a result, which is
 // compact JSON already and may be large.
-func encode(msg jsonrpc.Message) ([]byte, error) {
-	resp, ok := msg.(*jsonrpc.Response)
-	if !ok || resp.Error != nil {
-		return jsonrpc.EncodeMessage(msg)
+func encode(resp *jsonrpc.Response) ([]byte, error) {
+	if resp.Error != nil {
+		return jsonrpc.EncodeMessage(resp)
 	}
 	id, err := json.Marshal(resp.ID.Raw())
 	if err != nil {
@@ -252,15 +297,22 @@ func encode(msg jsonrpc.Message) ([]byte, error) {
 	return o.JSON(), nil
 }
 
-// answering reports whether the request still wants its answer. From here on the
-// client may use the ID again.
-func (c *stdioConn) answering(id jsonrpc.ID) bool {
+// answering returns the request that is answered now, nil for one that nobody
+// knows. From here on the client may use the ID again.
+func (c *stdioConn) answering(resp *jsonrpc.Response) *pendingRequest {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	wants, known := c.pending[id]
-	delete(c.pending, id)
+	req := c.pending[resp.ID]
+	delete(c.pending, resp.ID)
 	c.writing++
-	return wants || !known
+	if req != nil && req.method == "initialize" && resp.Error == nil {
+		var agreed struct {
+			ProtocolVersion string `json:"protocolVersion"`
+		}
+		_ = json.Unmarshal(resp.Result, &agreed) // the SDK made it
+		c.revision = agreed.ProtocolVersion
+	}
+	return req
 }
 
 func (c *stdioConn) answered() {
@@ -279,7 +331,7 @@ func (c *stdioConn) hasGreeted() bool {
 func (c *stdioConn) writeLine(data []byte) error {
 	c.write.Lock()
 	defer c.write.Unlock()
-	_, err := c.out.Write(append(data, '\n'))
+	_, err := c.out.Write(append(decodeIDs(data), '\n'))
 	return err
 }
 

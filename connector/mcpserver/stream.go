@@ -87,13 +87,17 @@ func (s *stream) Write(p []byte) (int, error) {
 	if s.timer != nil {
 		s.timer.Reset(s.keepAlive)
 	}
+	message := decodeIDs(p) // the SDK writes an event, or a body, at once
 	if !s.reject {
-		return s.ResponseWriter.Write(p)
+		if _, err := s.ResponseWriter.Write(message); err != nil {
+			return 0, err
+		}
+		return len(p), nil
 	}
 	// A JSON-RPC error that would have had a status of its own: an event now.
 	var b bytes.Buffer
 	b.WriteString("event: message\ndata: ")
-	b.Write(bytes.TrimSpace(p))
+	b.Write(bytes.TrimSpace(message))
 	b.WriteString("\n\n")
 	if _, err := s.ResponseWriter.Write(b.Bytes()); err != nil {
 		return 0, err
