@@ -90,7 +90,7 @@ func (s *Server) run(ctx context.Context, req *mcp.CallToolRequest, call operati
 	result, err := s.await(ctx, id, call.Tool, budget-time.Since(began))
 	switch {
 	case err == nil:
-		return toolResult(result, isModern(req.ProtocolVersion()))
+		return toolResult(presentable(result, takesInput(req)), isModern(req.ProtocolVersion()))
 	case errors.Is(err, operation.ErrRunning) && task:
 		return s.newTask(ctx, id, began)
 	case errors.Is(err, operation.ErrRunning):

@@ -1,0 +1,100 @@
+package mcpserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Values of resultType (MCP 2026-07-28, basic/index, "ResultType").
+const (
+	resultComplete      = "complete"
+	resultInputRequired = "input_required"
+)
+
+// takesInput tells which requests for input the client of a call answers; nil for
+// a client that answers none.
+func takesInput(req *mcp.CallToolRequest) func(method string) bool {
+	c := req.ClientCapabilities()
+	if c == nil || !isModern(req.ProtocolVersion()) {
+		return nil
+	}
+	return func(method string) bool {
+		switch method {
+		case "elicitation/create":
+			return c.Elicitation != nil
+		case "sampling/createMessage":
+			return c.Sampling != nil
+		case "roots/list":
+			return c.RootsV2 != nil
+		}
+		return false
+	}
+}
+
+// presentable returns the result of a service, or the error result that stands
+// for one that must not reach the client: a service that passes on what MCP gave
+// it may say more of its type than this server can keep. A "task" would be one
+// that nobody here knows, and a request for input one that the client cannot
+// answer: takes is nil for that of a call which is read later, by its ID.
+func presentable(r contract.Result, takes func(method string) bool) contract.Result {
+	o, err := contract.ParseObject(r.JSON())
+	if err != nil {
+		return r
+	}
+	raw := o.Get("resultType")
+	var typ string
+	switch {
+	case contract.IsNull(raw):
+		return r
+	case json.Unmarshal(raw, &typ) == nil && typ == resultComplete:
+		return r
+	case typ != resultInputRequired:
+		return refusedResult("The service answered with a result of the type %.80s, which cannot be passed on.", raw)
+	}
+	methods, err := requestedInput(o.Get("inputRequests"))
+	if err != nil {
+		return refusedResult("The service asks for input in a form that MCP does not know: %v.", err)
+	}
+	if takes != nil {
+		methods = slices.DeleteFunc(methods, takes)
+		if len(methods) == 0 {
+			return r
+		}
+	}
+	return refusedResult("The tool asks for input (%s), which its caller cannot give here. "+
+		"Call the tool itself, from a client of MCP 2026-07-28 that declares the capability.", strings.Join(methods, ", "))
+}
+
+// requestedInput returns the methods of the requests for input, each once.
+func requestedInput(raw json.RawMessage) ([]string, error) {
+	if contract.IsNull(raw) {
+		return nil, nil // a requestState alone asks for the call once more
+	}
+	o, err := contract.ParseObject(raw)
+	if err != nil {
+		return nil, fmt.Errorf("inputRequests: %w", err)
+	}
+	var methods []string
+	for _, key := range o.Keys() {
+		var request struct {
+			Method string `json:"method"`
+		}
+		if err := json.Unmarshal(o.Get(key), &request); err != nil || request.Method == "" {
+			return nil, fmt.Errorf("inputRequests: %.80q: it has no method", key)
+		}
+		if !slices.Contains(methods, request.Method) {
+			methods = append(methods, request.Method)
+		}
+	}
+	slices.Sort(methods)
+	return methods, nil
+}
+
+func refusedResult(format string, args ...any) contract.Result {
+	return (&contract.Failure{Code: contract.CodeFailed, Message: fmt.Sprintf(format, args...)}).Result()
+}
