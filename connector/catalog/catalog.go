@@ -51,6 +51,9 @@ type Options struct {
 	DiscoveryTimeout time.Duration
 	// RefreshInterval is how often manifests are read again. Defaults to 30 s.
 	RefreshInterval time.Duration
+	// Check tells a tool that cannot be served, by an error that says why; such a
+	// tool is left out with a warning. Nil serves every tool.
+	Check func(contract.Tool) error
 	// OnChange is called, from one goroutine at a time, with each snapshot that
 	// differs from the one before it. Set it before Run.
 	OnChange func(*Snapshot)
@@ -254,9 +257,7 @@ func (c *Catalog) askOne(ctx context.Context, s *state) {
 		c.finish(s, func() { s.due = time.Now().Add(pollInterval) })
 		return
 	}
-	m, err := contract.Collect(ctx, func(ctx context.Context, cursor string) (json.RawMessage, error) {
-		return c.source.ListTools(ctx, s.service, cursor, c.options.DiscoveryTimeout)
-	})
+	m, err := c.collect(ctx, s.service)
 	c.finish(s, func() {
 		switch {
 		case err == nil:
@@ -268,6 +269,31 @@ func (c *Catalog) askOne(ctx context.Context, s *state) {
 			s.due = time.Now().Add(retryAfter(s.failures))
 		}
 	})
+}
+
+// collect reads a service's whole manifest within the discovery timeout.
+func (c *Catalog) collect(ctx context.Context, s Service) (contract.Manifest, error) {
+	deadline, pages := time.Now().Add(c.options.DiscoveryTimeout), 0
+	m, err := contract.Collect(ctx, func(ctx context.Context, cursor string) (json.RawMessage, error) {
+		left := time.Until(deadline)
+		if pages++; pages > 1 && left <= 0 {
+			return nil, fmt.Errorf("its manifest has more than the %d pages that were read within %v", pages-1, c.options.DiscoveryTimeout)
+		}
+		return c.source.ListTools(ctx, s, cursor, left)
+	})
+	if err != nil || c.options.Check == nil {
+		return m, err
+	}
+	kept := make([]contract.Tool, 0, len(m.Tools))
+	for _, t := range m.Tools {
+		if err := c.options.Check(t); err != nil {
+			m.Warnings = append(m.Warnings, fmt.Sprintf("tool %q is left out: %v", t.Name, err))
+			continue
+		}
+		kept = append(kept, t)
+	}
+	m.Tools = kept
+	return m, nil
 }
 
 // finish ends a try: it records what came of it and tells of the change. Who

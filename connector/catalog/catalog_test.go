@@ -446,3 +446,31 @@ func TestNewNamesEveryFault(t *testing.T) {
 		`catalog: service "a": the prefix "b c" has ' '; only letters, digits, _ and - of ASCII are allowed`+"\n"+
 		`catalog: service "d" on endpoint "d" is named twice`)
 }
+
+// endless is a service whose every page names another one.
+type endless struct{ pages int }
+
+func (e *endless) ListTools(context.Context, catalog.Service, string, time.Duration) (json.RawMessage, error) {
+	e.pages++
+	<-time.After(100 * time.Millisecond)
+	return json.RawMessage(fmt.Sprintf(`{"tools":[],"nextCursor":"%d"}`, e.pages)), nil
+}
+
+func (*endless) PolledSince(context.Context, catalog.Service, time.Time) (bool, error) {
+	return true, nil
+}
+
+// The discovery timeout bounds the pages of a manifest together, and the warning
+// says what was wrong.
+func TestAManifestWithoutEnd(t *testing.T) {
+	t.Parallel()
+
+	synctest.Test(t, func(t *testing.T) {
+		c, err := catalog.New(&endless{}, services("a"), catalog.Options{Logger: slog.New(slog.DiscardHandler)})
+		require.NoError(t, err)
+		began := time.Now()
+		c.Refresh(t.Context())
+		require.InDelta(t, 5, time.Since(began).Seconds(), 0.2)
+		require.Contains(t, strings.Join(c.Snapshot().Warnings(), "\n"), "more than the 50 pages that were read within 5s")
+	})
+}

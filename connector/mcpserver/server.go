@@ -59,6 +59,7 @@ func New(temporal client.Client, options Options) (*Server, error) {
 	s.catalog, err = catalog.New(catalog.FromOperations(ops), options.Services, catalog.Options{
 		DiscoveryTimeout: options.DiscoveryTimeout,
 		RefreshInterval:  options.RefreshInterval,
+		Check:            CheckTool,
 		OnChange:         s.serve,
 		Logger:           options.Logger,
 	})

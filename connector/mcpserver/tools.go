@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/durable-mcp/durable-mcp/connector/catalog"
@@ -22,7 +23,7 @@ func (s *Server) serve(snapshot *catalog.Snapshot) {
 	for _, e := range snapshot.Entries {
 		raw := s.render(e)
 		if old, ok := before[e.Name]; !ok || !bytes.Equal(old.modern, raw.modern) {
-			if err := s.register(e, raw); err != nil {
+			if err := register(s.mcp, e.Name, e.Tool); err != nil {
 				s.options.Logger.Warn("tool is not served", "service", e.Service.Name, "tool", e.Name, "error", err)
 				s.mcp.RemoveTools(e.Name)
 				continue
@@ -37,19 +38,23 @@ func (s *Server) serve(snapshot *catalog.Snapshot) {
 	}
 }
 
+// CheckTool returns an error for a tool that the MCP Go SDK does not take: one
+// whose input schema is nested too deep for it, or has an x-mcp-header that is
+// wrong.
+func CheckTool(t contract.Tool) error {
+	return register(mcp.NewServer(&mcp.Implementation{Name: "check"}, nil), t.Name, t)
+}
+
 // register adds a tool to the SDK's registry: for paging, header checks and
 // list_changed. The SDK panics at what it does not like.
-func (s *Server) register(e catalog.Entry, raw rawTool) (err error) {
+func register(server *mcp.Server, name string, t contract.Tool) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%v", p)
+			message := strings.TrimPrefix(fmt.Sprint(p), fmt.Sprintf("AddTool %q: ", name))
+			err = fmt.Errorf("the MCP SDK does not take it: %s", message)
 		}
 	}()
-	o, err := contract.ParseObject(raw.modern)
-	if err != nil {
-		return err
-	}
-	s.mcp.AddTool(&mcp.Tool{Name: e.Name, Description: e.Tool.Description, InputSchema: o.Get("inputSchema")}, unreachable)
+	server.AddTool(&mcp.Tool{Name: name, Description: t.Description, InputSchema: t.InputSchema}, unreachable)
 	return nil
 }
 

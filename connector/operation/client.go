@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
@@ -129,7 +130,11 @@ func (c *Client) Start(ctx context.Context, call Call) (id string, err error) {
 				continue
 			}
 		}
-		return id, startFailure(call, err)
+		f := startFailure(call.Endpoint, call.Service, err)
+		if f.Code == contract.CodeUnavailable && f.Retryable {
+			f.Message += " The call may have been recorded; its operation ID would tell."
+		}
+		return id, f
 	}
 }
 
@@ -152,20 +157,19 @@ func (c *Client) attach(ctx context.Context, id string, call Call) error {
 	}
 }
 
-func startFailure(call Call, err error) *contract.Failure {
+func startFailure(endpoint, service string, err error) *contract.Failure {
 	f := *resultmap.FromError(err)
 	var notFound *serviceerror.NotFound
 	var off *serviceerror.Unimplemented
 	switch {
 	case errors.As(err, &notFound):
 		f.Message = fmt.Sprintf("There is no Nexus endpoint %q in Temporal (service %q). Create it "+
-			"(temporal operator nexus endpoint create --name %s …) or name the right one.", call.Endpoint, call.Service, call.Endpoint)
+			"(temporal operator nexus endpoint create --name %s …) or name the right one.", endpoint, service, endpoint)
 	case errors.As(err, &off):
 		f.Message = "This Temporal server has standalone Nexus operations switched off. " +
 			"Set nexusoperation.enableStandalone=true in its dynamic configuration."
 	case transient(err):
-		f.Message = fmt.Sprintf("Temporal does not answer (endpoint %q, service %q). "+
-			"The call may have been recorded; its operation ID would tell.", call.Endpoint, call.Service)
+		f.Message = fmt.Sprintf("Temporal does not answer (endpoint %q, service %q).", endpoint, service)
 		f.Code, f.Retryable = contract.CodeUnavailable, true
 	}
 	return &f
@@ -244,7 +248,7 @@ func (c *Client) waitFailure(ctx context.Context, id string, err error) error {
 	}
 	f := resultmap.FromError(err)
 	if f.Code != contract.CodeTimedOut {
-		return f
+		return withRemedy(f)
 	}
 	d, derr := c.Describe(ctx, id)
 	if derr != nil || d.Status != TimedOut || d.taken || d.lastAttempt == nil {
@@ -255,6 +259,25 @@ func (c *Client) waitFailure(ctx context.Context, id string, err error) error {
 		"The likely cause is that no worker polls the endpoint's task queue. The last attempt ended with: %s",
 		d.Endpoint, d.Service, d.Tool.Name, resultmap.FromError(d.lastAttempt).Message)
 	return &explained
+}
+
+// callbacksOff is what a Temporal server says where activity.enableCallbacks is
+// off. It is InvalidArgument, as much else is, so only the text tells.
+const callbacksOff = "callbacks are not enabled"
+
+// withRemedy names the setting that a server lacks, where a service passes on
+// the server's words alone.
+func withRemedy(f *contract.Failure) *contract.Failure {
+	const setting = "activity.enableCallbacks"
+	switch {
+	case f.Code == contract.CodeToolError || f.Code == contract.CodeProtocolError,
+		!strings.Contains(f.Message, callbacksOff), strings.Contains(f.Message, setting):
+		return f
+	}
+	mended := *f
+	mended.Message = strings.TrimSuffix(f.Message, ".") + ". Activity tools need the dynamic configuration " + setting +
+		"=true in the namespace of their worker."
+	return &mended
 }
 
 func unknown(id string, cause error) error {

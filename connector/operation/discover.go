@@ -12,6 +12,7 @@ import (
 
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
 	"github.com/durable-mcp/durable-mcp/tool-sdk/resultmap"
+	"github.com/nexus-rpc/sdk-go/nexus"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	nexuspb "go.temporal.io/api/nexus/v1"
@@ -26,11 +27,14 @@ import (
 // took the question and no worker answered it in time.
 var ErrNoAnswer = errors.New("operation: no worker answered")
 
+// lookBack is how much longer than the question its operation lives: Temporal
+// forgets why the attempts failed when it times out.
+const lookBack = time.Second
+
 // ListTools reads one page of a service's manifest. It gives up after timeout,
 // and so does the operation: a service that is away is not asked on behind the
 // caller's back.
 func (c *Client) ListTools(ctx context.Context, endpoint, service, cursor string, timeout time.Duration) (json.RawMessage, error) {
-	call := Call{Endpoint: endpoint, Service: service, Tool: contract.Tool{Name: contract.OperationListTools}}
 	nc, err := c.temporal.NewNexusClient(client.NexusClientOptions{Endpoint: endpoint, Service: service})
 	if err != nil {
 		return nil, err
@@ -41,20 +45,40 @@ func (c *Client) ListTools(ctx context.Context, endpoint, service, cursor string
 	start, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	_, err = nc.ExecuteOperation(start, contract.OperationListTools, resultmap.RawValue(contract.ListInput(cursor)),
-		client.StartNexusOperationOptions{ID: id, ScheduleToCloseTimeout: max(timeout, contract.MinScheduleToClose)})
+		client.StartNexusOperationOptions{ID: id, ScheduleToCloseTimeout: max(timeout, contract.MinScheduleToClose) + lookBack})
 	if err != nil {
-		return nil, startFailure(call, err)
+		return nil, startFailure(endpoint, service, err)
 	}
 	output, err := c.wait(ctx, id, timeout)
 	var failure *contract.Failure
 	if errors.Is(err, ErrRunning) || errors.As(err, &failure) && failure.Code == contract.CodeTimedOut {
 		return nil, &contract.Failure{
 			Code: contract.CodeUnavailable, Retryable: true, Cause: ErrNoAnswer,
-			Message: fmt.Sprintf("The service %q on endpoint %q did not answer within %v. "+
-				"The likely cause is that no worker polls the endpoint's task queue.", service, endpoint, timeout),
+			Message: fmt.Sprintf("The service %q on endpoint %q did not answer within %v. %s",
+				service, endpoint, timeout.Round(time.Millisecond), c.whyNoAnswer(ctx, endpoint, id)),
 		}
 	}
 	return output, err
+}
+
+// whyNoAnswer tells a worker that fails at each attempt from one that is away.
+func (c *Client) whyNoAnswer(ctx context.Context, endpoint, id string) string {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	if d, err := c.Describe(ctx, id); err == nil && d.lastAttempt != nil {
+		handler, ok := errors.AsType[*nexus.HandlerError](d.lastAttempt)
+		f := resultmap.FromError(d.lastAttempt)
+		if f.Code != contract.CodeTimedOut && (!ok || handler.Type != nexus.HandlerErrorTypeUpstreamTimeout) {
+			return "The last attempt ended with: " + f.Message
+		}
+	}
+	if target, ok, err := c.Endpoint(ctx, endpoint); err == nil && ok {
+		if last, err := c.LastPoll(ctx, target); err == nil && !last.IsZero() {
+			return fmt.Sprintf("A worker polled the endpoint's task queue %v ago, but its answer did not arrive: "+
+				"it has stopped since, or its log says why it cannot answer.", time.Since(last).Round(time.Second))
+		}
+	}
+	return "The likely cause is that no worker polls the endpoint's task queue."
 }
 
 // Endpoint is where a Nexus endpoint leads.
@@ -120,7 +144,7 @@ func (c *Client) ActivityCallbacks(ctx context.Context, namespace string) (bool,
 	switch {
 	case err == nil:
 		return false, errors.New("operation: the server took a request that it should refuse")
-	case strings.Contains(err.Error(), "callbacks are not enabled"):
+	case strings.Contains(err.Error(), callbacksOff):
 		return false, nil
 	case strings.Contains(err.Error(), "url"):
 		return true, nil

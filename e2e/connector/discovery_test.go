@@ -272,14 +272,14 @@ func TestReturnedWorker(t *testing.T) {
 	service.Kill()
 	gone := time.Now()
 	harness.Until(t, func() bool {
-		return strings.Contains(string(listTools(t, p).Meta["io.temporal/warnings"]), "no worker polls")
+		return strings.Contains(string(listTools(t, p).Meta["io.temporal/warnings"]), "did not answer")
 	})
 	noticed := time.Since(gone)
 	require.True(t, served(), "the tools that it had stay served")
 	service.Start(t)
 	returned = time.Now()
 	harness.Until(t, func() bool {
-		return !strings.Contains(string(listTools(t, p).Meta["io.temporal/warnings"]), "no worker polls")
+		return !strings.Contains(string(listTools(t, p).Meta["io.temporal/warnings"]), "did not answer")
 	})
 	again := time.Since(returned)
 	require.False(t, p.Tool(t, "note", `{"line":"`+line+`"}`).IsError)

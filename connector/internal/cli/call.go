@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/durable-mcp/durable-mcp/connector/catalog"
 	"github.com/durable-mcp/durable-mcp/connector/mcpserver"
 	"github.com/durable-mcp/durable-mcp/connector/operation"
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
@@ -46,8 +47,7 @@ func (e env) call(c *cli.Context) error {
 	}
 	entry, ok := server.Catalog().Lookup(c.Context, name)
 	if !ok {
-		lines := append([]string{fmt.Sprintf("there is no tool %q", name)}, server.Catalog().Snapshot().Warnings()...)
-		return errors.New(strings.Join(lines, "\n  "))
+		return unknownTool(name, server.Catalog().Snapshot())
 	}
 	caller := operation.Caller{Transport: operation.Stdio, Name: s.server.Caller}
 	id, err := server.Operations().Start(c.Context, operation.Call{
@@ -72,6 +72,15 @@ func (e env) call(c *cli.Context) error {
 		return exitError(exitRunning)
 	}
 	return e.printResult(c, result, err)
+}
+
+// unknownTool says that nobody has the tool, or that it cannot be told.
+func unknownTool(name string, snapshot *catalog.Snapshot) error {
+	first := fmt.Sprintf("there is no tool %q", name)
+	if !snapshot.Complete() {
+		first = fmt.Sprintf("the tool %q cannot be called now: no service that answers has it", name)
+	}
+	return errors.New(strings.Join(append([]string{first}, snapshot.Warnings()...), "\n  "))
 }
 
 // readArguments returns the JSON object that ARGS stands for.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/durable-mcp/durable-mcp/connector/catalog"
+	"github.com/durable-mcp/durable-mcp/connector/mcpserver"
 	"github.com/durable-mcp/durable-mcp/connector/operation"
 	"github.com/durable-mcp/durable-mcp/tool-sdk/resultmap"
 	"github.com/urfave/cli/v2"
@@ -102,7 +103,7 @@ func (d *doctor) examine(ctx context.Context) {
 		fmt.Sprintf("switched on: %t", reply.GetNamespaceInfo().GetCapabilities().GetStandaloneNexusOperation()),
 		"Set nexusoperation.enableStandalone=true in the server's dynamic configuration for this namespace.")
 	cat, err := catalog.New(catalog.FromOperations(d.ops), d.server.Services, catalog.Options{
-		DiscoveryTimeout: d.server.DiscoveryTimeout, Logger: slog.New(slog.DiscardHandler),
+		DiscoveryTimeout: d.server.DiscoveryTimeout, Check: mcpserver.CheckTool, Logger: slog.New(slog.DiscardHandler),
 	})
 	if !d.add("services", "", err == nil, detail(err, fmt.Sprintf("%d", len(d.server.Services))), "Mend --"+flagService+".") {
 		return

@@ -43,7 +43,8 @@ func (e env) tools(c *cli.Context) error {
 		return err
 	}
 	defer done()
-	snapshot := server.Catalog().Ready(c.Context)
+	server.Catalog().Refresh(c.Context) // to its end: a try that fails says why
+	snapshot := server.Catalog().Snapshot()
 	reports, failed := make([]serviceReport, 0), false
 	for _, st := range snapshot.Services {
 		r := report(st)
@@ -84,7 +85,7 @@ func report(st catalog.ServiceState) serviceReport {
 	case st.Err != nil:
 		r.Error = st.Err.Error()
 	case st.Manifest == nil:
-		r.Error = "no answer within the discovery timeout"
+		r.Error = "the question was interrupted"
 	}
 	return r
 }
