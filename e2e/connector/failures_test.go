@@ -111,8 +111,8 @@ func TestPayloadsOverTheLimit(t *testing.T) {
 		require.Equal(t, 1, kit.Effects(t, line))
 
 		big := p.Tool(t, "big", `{"bytes":2500000}`)
-		t.Logf("a service that lets a result of 2.5 MB go: %s", big.Raw)
-		require.True(t, big.IsError)
+		require.Equal(t, failure{Type: "McpPayloadTooLarge"}, failureOf(t, big))
+		require.Contains(t, big.Text(t), "at most 2097088 bytes")
 		require.Len(t, p.Tool(t, "big", `{"bytes":1500000}`).Text(t), 1500000)
 	})
 }
@@ -163,7 +163,7 @@ func TestFeatureOff(t *testing.T) {
 }
 
 // TestCallbacksOff: an activity tool on a server without callbacks fails at once,
-// with the server's words.
+// with the server's words and the remedy.
 func TestCallbacksOff(t *testing.T) {
 	t.Parallel()
 
@@ -175,6 +175,7 @@ func TestCallbacksOff(t *testing.T) {
 	t.Logf("%s", r.Raw)
 	require.True(t, r.IsError)
 	require.Contains(t, r.Text(t), "callbacks are not enabled")
+	require.Contains(t, r.Text(t), "activity.enableCallbacks=true")
 }
 
 // TestNoWorkerTakesTheCall: a call to a service whose worker has died ends with

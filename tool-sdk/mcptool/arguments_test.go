@@ -14,14 +14,15 @@ import (
 )
 
 type order struct {
-	ID     int64     `json:"id" mcp:"minimum=1"`
-	Color  string    `json:"color,omitempty" mcp:"enum=red|green"`
-	Code   string    `json:"code,omitempty" mcp:"pattern=^[A-Z]+$,minLength=2,maxLength=4"`
-	Price  float64   `json:"price,omitempty" mcp:"exclusiveMinimum=0,maximum=99.5"`
-	Items  []item    `json:"items,omitempty" mcp:"maxItems=2"`
-	Notes  *string   `json:"notes,omitempty"`
-	Extra  any       `json:"extra,omitempty"`
-	Filter *settings `json:"filter,omitempty"`
+	ID     int64           `json:"id" mcp:"minimum=1"`
+	Color  string          `json:"color,omitempty" mcp:"enum=red|green"`
+	Code   string          `json:"code,omitempty" mcp:"pattern=^[A-Z]+$,minLength=2,maxLength=4"`
+	Price  float64         `json:"price,omitempty" mcp:"exclusiveMinimum=0,maximum=99.5"`
+	Items  []item          `json:"items,omitempty" mcp:"maxItems=2"`
+	Notes  *string         `json:"notes,omitempty"`
+	Extra  any             `json:"extra,omitempty"`
+	Filter *settings       `json:"filter,omitempty"`
+	Stock  map[string]item `json:"stock,omitempty"`
 }
 
 type item struct {
@@ -70,11 +71,12 @@ func TestFaultsNamePathAndRule(t *testing.T) {
 		`{"id":1,"price":1e400}`:          "arguments.price: maximum: 1.7976931348623157e+308, want at most 99.5",
 		`{"id":1,"items":[{},{},{}]}`:     "arguments.items[0].name: required: missing\narguments.items[1].name: required: missing\narguments.items[2].name: required: missing\narguments.items: maxItems: 3 items, want at most 2",
 		`{"id":1,"items":{"name":"x"}}`:   `arguments.items: type: {"name":"x"}, want null or array`,
-		`{"id":1,"ID":2,"a b":3}`:         "arguments.ID: additionalProperties: unknown, want one of id, color, code, price, items, notes, extra, filter\narguments[\"a b\"]: additionalProperties: unknown, want one of id, color, code, price, items, notes, extra, filter",
+		`{"id":1,"ID":2,"a b":3}`:         "arguments.ID: additionalProperties: unknown, want one of id, color, code, price, items, notes, extra, filter, stock\narguments[\"a b\"]: additionalProperties: unknown, want one of id, color, code, price, items, notes, extra, filter, stock",
 		`{"id":-1,"color":1,"notes":"x"}`: "arguments.id: minimum: -1, want at least 1\narguments.color: type: 1, want string",
-		`[]`:                              "arguments: an array, want an object",
-		`"x"`:                             "arguments: a string, want an object",
-		`{"id":9223372036854775808}`:      "arguments.id: type: number 9223372036854775808 does not fit in int64",
+		`{"id":1,"stock":{"b":{"name":"x"},"a":{"name":1},"c d":null}}`: "arguments.stock.a.name: type: 1, want string\narguments.stock[\"c d\"]: type: null, want object",
+		`[]`:                         "arguments: an array, want an object",
+		`"x"`:                        "arguments: a string, want an object",
+		`{"id":9223372036854775808}`: "arguments.id: type: number 9223372036854775808 does not fit in int64",
 	} {
 		_, f := echo(input)
 		require.NotNil(t, f, input)

@@ -3,6 +3,7 @@ package mcptool
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/big"
 	"reflect"
 	"regexp"
@@ -23,6 +24,7 @@ type node struct {
 	resolved   *jsonschema.Resolved
 	properties map[string]*node
 	items      *node
+	values     *node // of members that have no property
 }
 
 func (n *node) addParts(draft string) {
@@ -49,6 +51,9 @@ func (n *node) addParts(draft string) {
 		}
 	}
 	n.items = part(n.schema.Items)
+	if len(n.schema.PatternProperties) == 0 && !isFalse(n.schema.AdditionalProperties) {
+		n.values = part(n.schema.AdditionalProperties)
+	}
 }
 
 // explain returns the faults of a value that the node refuses: those of its parts
@@ -65,6 +70,11 @@ func (n *node) explain(v any, path string) []string {
 		for _, name := range propertyNames(n.schema) {
 			if e, ok := v[name]; ok {
 				ask(n.properties[name], e, member(path, name))
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if n.schema.Properties[name] == nil {
+				ask(n.values, v[name], member(path, brief(name, 80)))
 			}
 		}
 	case []any:

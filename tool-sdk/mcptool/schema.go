@@ -52,6 +52,9 @@ var standard = map[reflect.Type]bool{
 
 // inputSchema returns the schema of a tool's arguments of a Go type.
 func inputSchema(t reflect.Type) (*jsonschema.Schema, error) {
+	if t.Kind() == reflect.Interface && t.NumMethod() > 0 {
+		return nil, fmt.Errorf("the operation takes the interface %s, and JSON does not say which type stands for it", t)
+	}
 	if t == noValue || isOpaque(t) {
 		return &jsonschema.Schema{Type: "object"}, nil
 	}
@@ -81,10 +84,8 @@ func outputSchema(t reflect.Type) (*jsonschema.Schema, error) {
 	if s.Types == nil && s.Type == "" {
 		return nil, nil
 	}
-	if t.Kind() == reflect.Pointer && slices.Contains(s.Types, "object") {
-		// Clients of older revisions read nothing but objects here, and a tool
-		// returns no nil beside no error.
-		s.Type, s.Types = "object", nil
+	if t.Kind() == reflect.Map && s.Type == "object" { // a nil one is written as null
+		s.Type, s.Types = "", []string{"null", "object"}
 	}
 	return s, nil
 }

@@ -69,7 +69,7 @@ type tag struct {
 func TestSchemasOfGoTypes(t *testing.T) {
 	t.Parallel()
 
-	tool := only(t, constant[allTypes, *allTypes]("types"), readOnly("Show types."))
+	tool := only(t, constant[allTypes, allTypes]("types"), readOnly("Show types."))
 	require.JSONEq(t, `{
 		"type": "object", "additionalProperties": false,
 		"required": ["promoted","raw","rawPtr","number","bytes","time","wait","big","level","custom","any","levels","array"],
@@ -112,8 +112,10 @@ func TestOutputSchemas(t *testing.T) {
 	for want, got := range map[string]json.RawMessage{
 		`{"type":"string"}`:  only(t, constant[nameInput, string]("x"), tool).OutputSchema,
 		`{"type":"integer"}`: only(t, constant[nameInput, int]("x"), tool).OutputSchema,
-		`{"type":["null","array"],"items":{"type":"integer"}}`: only(t, constant[nameInput, []int]("x"), tool).OutputSchema,
-		`{"type":"object","additionalProperties":true}`:        only(t, constant[nameInput, map[string]any]("x"), tool).OutputSchema,
+		`{"type":["null","array"],"items":{"type":"integer"}}`:   only(t, constant[nameInput, []int]("x"), tool).OutputSchema,
+		`{"type":["null","object"],"additionalProperties":true}`: only(t, constant[nameInput, map[string]any]("x"), tool).OutputSchema,
+		`{"type":["null","object"],"properties":{"n":{"type":["null","object"],"properties":{"n":{"type":"integer","minimum":0}},"required":["n"],"additionalProperties":false}},` +
+			`"required":["n"],"additionalProperties":false}`: only(t, constant[nameInput, *tagElement]("x"), tool).OutputSchema,
 	} {
 		require.JSONEq(t, want, string(got))
 	}
@@ -202,6 +204,9 @@ func TestBadTags(t *testing.T) {
 		J int      `json:"j" mcp:""`
 		K float64  `json:"k" mcp:"maximum=1e400"`
 		L int      `json:"l" mcp:"multipleOf=0"`
+		M int      `json:"m" mcp:"minimum=5,maximum=1"`
+		N string   `json:"n" mcp:"minLength=3,maxLength=2"`
+		O []int    `json:"o" mcp:"exclusiveMinimum=1,maximum=1"`
 	}
 	s := mcptool.NewService("bad")
 	mcptool.Add(s, constant[input, string]("x"), readOnly("Be bad."))
@@ -216,7 +221,10 @@ mcptool: bad: tool "x": inputSchema: field H: mcp tag: minItems=1: the field is 
 mcptool: bad: tool "x": inputSchema: field I: mcp tag: enum=123456789012345678901234567890: 123456789012345678901234567890 cannot be compared exactly
 mcptool: bad: tool "x": inputSchema: field J: mcp tag: empty
 mcptool: bad: tool "x": inputSchema: field K: mcp tag: maximum=1e400: "1e400" is no number in the range of a float64
-mcptool: bad: tool "x": inputSchema: field L: mcp tag: multipleOf=0: it is not above zero`, fault(t, s))
+mcptool: bad: tool "x": inputSchema: field L: mcp tag: multipleOf=0: it is not above zero
+mcptool: bad: tool "x": inputSchema: field M: mcp tag: no value is within minimum=5 and maximum=1
+mcptool: bad: tool "x": inputSchema: field N: mcp tag: no value is within minLength=3 and maxLength=2
+mcptool: bad: tool "x": inputSchema: field O: mcp tag: no value is within exclusiveMinimum=1 and maximum=1`, fault(t, s))
 	for _, bad := range []string{`{"type":"object","properties":{"a":{"default":"x","enum":["y"]}}}`, `{"type":"object","$schema":"http://json-schema.org/draft-04/schema#"}`, `{"type":"object","properties":{"a":{"pattern":"("}}}`} {
 		s := mcptool.NewService("bad")
 		tool := readOnly("Be bad.")

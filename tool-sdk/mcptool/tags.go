@@ -47,11 +47,43 @@ func applyTags(t reflect.Type, s *jsonschema.Schema, path string) []error {
 			for _, err := range applyTag(tag, p) {
 				errs = append(errs, fmt.Errorf("field %s: %s tag: %w", place, tagKey, err))
 			}
+			for _, err := range emptyRanges(p) {
+				errs = append(errs, fmt.Errorf("field %s: %s tag: %w", place, tagKey, err))
+			}
 			if p.Default != nil { // what has a default may be left out
 				s.Required = slices.DeleteFunc(s.Required, func(r string) bool { return r == name })
 			}
 		}
 		errs = append(errs, applyTags(f.Type, p, place)...)
+	}
+	return errs
+}
+
+// emptyRanges finds bounds that no value keeps.
+func emptyRanges(s *jsonschema.Schema) []error {
+	var errs []error
+	above := func(low string, a float64, high string, b float64, equal bool) {
+		if a > b || equal && a == b {
+			errs = append(errs, fmt.Errorf("no value is within %s=%v and %s=%v", low, a, high, b))
+		}
+	}
+	for _, s := range []*jsonschema.Schema{s, s.Items} {
+		if s == nil {
+			continue
+		}
+		for low, a := range map[string]*float64{"minimum": s.Minimum, "exclusiveMinimum": s.ExclusiveMinimum} {
+			for high, b := range map[string]*float64{"maximum": s.Maximum, "exclusiveMaximum": s.ExclusiveMaximum} {
+				if a != nil && b != nil {
+					above(low, *a, high, *b, low != "minimum" || high != "maximum")
+				}
+			}
+		}
+		if s.MinLength != nil && s.MaxLength != nil {
+			above("minLength", float64(*s.MinLength), "maxLength", float64(*s.MaxLength), false)
+		}
+		if s.MinItems != nil && s.MaxItems != nil {
+			above("minItems", float64(*s.MinItems), "maxItems", float64(*s.MaxItems), false)
+		}
 	}
 	return errs
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
@@ -75,7 +76,7 @@ func classify(err error) *contract.Failure {
 	case *nexus.OperationError:
 		return fromOperationError(e)
 	case *temporal.ServerError:
-		return &contract.Failure{Code: contract.CodeFailed, Type: "ServerError", Message: "The Temporal server ended the call: " + e.Message()}
+		return fromServerError(e)
 	case *temporal.NexusOperationError:
 		if f := classify(e.Cause); f != nil {
 			return f
@@ -144,6 +145,21 @@ func fromService(err error) *contract.Failure {
 
 func unavailable(message string, retryable bool) *contract.Failure {
 	return &contract.Failure{Code: contract.CodeUnavailable, Message: message, Retryable: retryable}
+}
+
+// bodyTooLarge is what the server says of a service's answer that it cannot keep.
+// The failure has no type or code for it.
+const bodyTooLarge = "http: response body too large"
+
+func fromServerError(e *temporal.ServerError) *contract.Failure {
+	if e.Message() == bodyTooLarge {
+		return &contract.Failure{
+			Code: contract.CodePayloadTooLarge,
+			Message: fmt.Sprintf("The result is over the payload limit of Temporal: one payload holds at most %d bytes. "+
+				"Ask for less, or for a part at a time.", contract.PayloadLimit-contract.PayloadOverhead),
+		}
+	}
+	return &contract.Failure{Code: contract.CodeFailed, Type: "ServerError", Message: "The Temporal server ended the call: " + e.Message()}
 }
 
 func fromCanceled(e *temporal.CanceledError) *contract.Failure {

@@ -263,7 +263,8 @@ func TestFromErrorGoesByType(t *testing.T) {
 		{name: "some timeout", err: timeout(t, enumspb.TIMEOUT_TYPE_UNSPECIFIED),
 			want: contract.Failure{Code: contract.CodeTimedOut, Message: "The call timed out.", Retryable: true}},
 		{name: "server", err: toError(t, server("http: response body too large", true)),
-			want: contract.Failure{Code: contract.CodeFailed, Type: "ServerError", Message: "The Temporal server ended the call: http: response body too large"}},
+			want: contract.Failure{Code: contract.CodePayloadTooLarge, Message: "The result is over the payload limit of Temporal: one payload holds at most 2097088 bytes. " +
+				"Ask for less, or for a part at a time."}},
 
 		{name: "operation failed", err: nexus.NewOperationFailedErrorf("no key %d", 7),
 			want: contract.Failure{Code: contract.CodeFailed, Message: "no key 7"}},
