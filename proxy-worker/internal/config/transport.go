@@ -1,0 +1,135 @@
+package config
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/durable-mcp/durable-mcp/proxy-worker/mcpproxy"
+)
+
+func (o object) stdio(s *Server, home func() (string, error)) {
+	for _, key := range []string{"headers", "auth"} {
+		if o.has(key) {
+			o.fault(key, "only a server with a url has it")
+		}
+	}
+	s.Command = o.inHome(o.filled("command"), home)
+	s.Stdio.Args = values(o.texts("args"))
+	s.Stdio.Dir = o.inHome(o.filled("cwd"), home)
+	keys, env := o.textMap("env")
+	for _, key := range keys {
+		t := env[key]
+		if !isVariable(key) {
+			o.faults.add(t.path, t.node, "no variable can have this name")
+			continue
+		}
+		if s.Stdio.Env == nil {
+			s.Stdio.Env = map[string]string{}
+		}
+		s.Stdio.Env[key] = t.value
+	}
+	inherit := o.texts("inherit_env")
+	for _, t := range inherit {
+		if !isVariable(t.value) {
+			o.reject(t, "no variable can have this name")
+		}
+	}
+	s.Stdio.InheritEnv = values(inherit)
+}
+
+func isVariable(name string) bool { return name != "" && !strings.ContainsAny(name, "=\x00") }
+
+// inHome puts the home directory in place of a leading ~.
+func (o object) inHome(t text, home func() (string, error)) string {
+	rest, ok := strings.CutPrefix(t.value, "~")
+	if !t.present || !ok || rest != "" && rest[0] != '/' && rest[0] != filepath.Separator {
+		return t.value
+	}
+	dir, err := home()
+	if err != nil {
+		o.unresolved.add(t.path, t.node, "~: the home directory is not known")
+		return ""
+	}
+	return filepath.Join(dir, rest)
+}
+
+func (o object) http(s *Server) {
+	for _, key := range []string{"args", "env", "cwd", "inherit_env"} {
+		if o.has(key) {
+			o.warn(key, "it has no meaning for a server with a url")
+		}
+	}
+	s.URL, s.HTTP.SSE = o.address("url"), s.Transport == SSE
+	keys, headers := o.textMap("headers")
+	first := map[string]string{}
+	for _, key := range keys {
+		t, name := headers[key], strings.ToLower(key)
+		switch {
+		case !isToken(key):
+			o.faults.add(t.path, t.node, "no header can have this name")
+		case isOwned(name):
+			o.faults.add(t.path, t.node, "the header is the transport's own; take it out")
+		case first[name] != "":
+			o.faults.add(t.path, t.node, "the same header as %q", first[name])
+		case strings.ContainsFunc(t.value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
+			o.reject(t, "the value has a line break or another control character")
+		default:
+			if s.HTTP.Headers == nil {
+				s.HTTP.Headers = map[string]string{}
+			}
+			s.HTTP.Headers[key] = t.value
+		}
+		first[name] = key
+	}
+	o.auth(s, first)
+}
+
+func (o object) warn(key, what string) {
+	*o.warnings = append(*o.warnings, join(o.path, key)+": "+what)
+}
+
+// ownedHeaders are set by the transport, or by HTTP itself.
+var ownedHeaders = []string{
+	"accept", "accept-encoding", "connection", "content-encoding", "content-length", "content-type", "host", "keep-alive", "last-event-id",
+	"proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
+}
+
+func isOwned(lower string) bool {
+	return slices.Contains(ownedHeaders, lower) || strings.HasPrefix(lower, "mcp-")
+}
+
+// isToken reports whether a header can have the name (RFC 9110, section 5.6.2).
+func isToken(name string) bool {
+	for _, r := range name {
+		if r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r) {
+			return false
+		}
+	}
+	return name != ""
+}
+
+func (o object) auth(s *Server, headers map[string]string) {
+	auth, ok := o.sub("auth", "client_id", "client_secret", "scopes", "token_url")
+	if !ok {
+		return
+	}
+	switch {
+	case s.Transport == SSE:
+		o.fault("auth", "only Streamable HTTP has it, not the transport sse")
+	case headers["authorization"] != "":
+		o.fault("auth", "it sets the header %q, which is also under headers; want one of them", headers["authorization"])
+	}
+	s.HTTP.Auth = &mcpproxy.ClientCredentials{}
+	for key, value := range map[string]*string{"client_id": &s.HTTP.Auth.ClientID, "client_secret": &s.HTTP.Auth.ClientSecret} {
+		t := auth.filled(key)
+		*value = t.value
+		if !auth.has(key) {
+			auth.faults.add(auth.path, auth.node, "%s is missing", key)
+		}
+	}
+	s.HTTP.Auth.Scopes = values(auth.texts("scopes"))
+	if auth.has("token_url") {
+		s.HTTP.Auth.TokenURL = auth.address("token_url")
+	}
+}
