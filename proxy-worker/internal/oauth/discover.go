@@ -1,0 +1,261 @@
+package oauth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+)
+
+var (
+	errTooLarge = errors.New("oauth: over the size limit")
+	errNoToken  = errors.New("oauth: no bearer token")
+	errRedirect = errors.New("oauth: a redirect that is not followed")
+)
+
+const (
+	wellKnownResource = "/.well-known/oauth-protected-resource"
+	wellKnownServer   = "/.well-known/oauth-authorization-server" //nolint:gosec // a path
+	wellKnownOpenID   = "/.well-known/openid-configuration"
+
+	maxServers   = 3 // authorization servers of one resource that are asked
+	maxRedirects = 3
+)
+
+// challenge is what a 401 says about where to go (RFC 9728, section 5.1).
+type challenge struct {
+	server   *url.URL // the MCP server, without query and user info
+	metadata string
+	scopes   []string
+}
+
+func newChallenge(server *url.URL, h http.Header) *challenge {
+	c := &challenge{server: &url.URL{Scheme: server.Scheme, Host: server.Host, Path: server.Path}}
+	// A header that cannot be read leaves the well-known places.
+	parsed, _ := oauthex.ParseWWWAuthenticate(h.Values("WWW-Authenticate"))
+	for _, p := range parsed {
+		if !strings.EqualFold(p.Scheme, "bearer") {
+			continue
+		}
+		if c.metadata == "" {
+			c.metadata = p.Params["resource_metadata"]
+		}
+		if len(c.scopes) == 0 {
+			c.scopes = strings.Fields(p.Params["scope"])
+		}
+	}
+	return c
+}
+
+// found is what discovery found.
+type found struct {
+	endpoint *endpoint
+	scopes   []string
+	resource string
+}
+
+// discover finds the token endpoint of the server that sent a challenge: over the
+// metadata of the resource (RFC 9728), then that of its authorization server
+// (RFC 8414, OpenID Connect Discovery). A server without the former is taken to be
+// its own authorization server, as of 2025-03-26.
+func (h *Handler) discover(ctx context.Context, c *challenge) (*found, error) {
+	resource, err := h.resourceMetadata(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	f := &found{scopes: c.scopes, resource: resource.Resource}
+	if len(f.scopes) == 0 {
+		f.scopes = resource.Scopes
+	}
+	var last error
+	for _, issuer := range resource.Servers[:min(len(resource.Servers), maxServers)] {
+		if f.endpoint, err = h.serverMetadata(ctx, issuer); err == nil {
+			return f, nil
+		}
+		last = err
+	}
+	return nil, last
+}
+
+type resourceMetadata struct {
+	Resource string   `json:"resource"`
+	Servers  []string `json:"authorization_servers"`
+	Scopes   []string `json:"scopes_supported"`
+}
+
+func (h *Handler) resourceMetadata(ctx context.Context, c *challenge) (*resourceMetadata, error) {
+	root := url.URL{Scheme: c.server.Scheme, Host: c.server.Host}
+	places := []string{root.String() + wellKnownResource}
+	if path := strings.TrimSuffix(c.server.EscapedPath(), "/"); path != "" {
+		places = slices.Insert(places, 0, root.String()+wellKnownResource+path)
+	}
+	if c.metadata != "" {
+		places = slices.Insert(places, 0, c.metadata)
+	}
+	for _, place := range places {
+		var m resourceMetadata
+		ok, err := h.metadata(ctx, place, &m)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		// Metadata of another resource would have our token made out for that one.
+		if !covers(m.Resource, c.server) {
+			return nil, &Error{Message: "the server's OAuth metadata is about another resource"}
+		}
+		if len(m.Servers) == 0 {
+			return nil, &Error{Message: "the server's OAuth metadata names no authorization server"}
+		}
+		return &m, nil
+	}
+	return &resourceMetadata{Resource: c.server.String(), Servers: []string{root.String()}}, nil
+}
+
+// covers reports whether the resource is the server, or a path above it.
+func covers(resource string, server *url.URL) bool {
+	u, err := url.Parse(resource)
+	if err != nil || u.Scheme != server.Scheme || !strings.EqualFold(u.Host, server.Host) {
+		return false
+	}
+	path := strings.TrimSuffix(u.Path, "/")
+	return server.Path == path || strings.HasPrefix(server.Path, path+"/") || path == "" && server.Path == ""
+}
+
+func (h *Handler) serverMetadata(ctx context.Context, issuer string) (*endpoint, error) {
+	u, err := url.Parse(issuer)
+	if err != nil || checkURL(issuer) != nil {
+		return nil, &Error{Message: "the authorization server that the server names is neither https nor on this machine"}
+	}
+	root := (&url.URL{Scheme: u.Scheme, Host: u.Host}).String()
+	path := strings.TrimSuffix(u.EscapedPath(), "/")
+	places := []string{root + wellKnownServer + path, root + wellKnownOpenID + path}
+	if path != "" {
+		places = append(places, root+path+wellKnownOpenID)
+	}
+	for _, place := range places {
+		var m struct {
+			Issuer        string   `json:"issuer"`
+			TokenEndpoint string   `json:"token_endpoint"`
+			Methods       []string `json:"token_endpoint_auth_methods_supported"`
+		}
+		ok, err := h.metadata(ctx, place, &m)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		if strings.TrimSuffix(m.Issuer, "/") != strings.TrimSuffix(issuer, "/") {
+			return nil, &Error{Message: "the authorization server's metadata is about another issuer", Detail: root}
+		}
+		if checkURL(m.TokenEndpoint) != nil {
+			return nil, &Error{Message: "the token endpoint that was discovered is neither https nor on this machine", Detail: root}
+		}
+		at := &endpoint{url: m.TokenEndpoint}
+		// Basic first: RFC 6749 has every server take it.
+		for _, method := range []string{methodBasic, methodPost} {
+			if slices.Contains(m.Methods, method) {
+				at.methods = append(at.methods, method)
+			}
+		}
+		if len(m.Methods) > 0 && len(at.methods) == 0 {
+			return nil, &Error{Message: "the authorization server takes no client secret", Detail: root}
+		}
+		return at, nil
+	}
+	return nil, &Error{Message: "no token endpoint was found; state the token URL", Detail: root}
+}
+
+// metadata reads a JSON document into v. False is a document that is not there.
+func (h *Handler) metadata(ctx context.Context, from string, v any) (bool, error) {
+	if checkURL(from) != nil {
+		return false, &Error{Message: "the OAuth metadata that the server names is neither at https nor on this machine"}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
+	if err != nil {
+		return false, &Error{Message: "the URL of the OAuth metadata is invalid", Cause: err}
+	}
+	req.Header.Set("Accept", "application/json")
+	resp, err := h.client.Do(req)
+	if err != nil {
+		return false, unreachable("the OAuth metadata cannot be reached", from, err)
+	}
+	defer resp.Body.Close() //nolint:errcheck // it was read
+	switch code := resp.StatusCode; {
+	case code >= 500 || code == http.StatusTooManyRequests:
+		return false, &Error{Message: "the OAuth metadata has HTTP status " + strconv.Itoa(code), Detail: place(from), Retryable: true}
+	case code != http.StatusOK:
+		return false, nil
+	}
+	raw, err := readAll(resp.Body)
+	if err != nil {
+		return false, unreachable("the OAuth metadata cannot be read", from, err)
+	}
+	if json.Unmarshal(raw, v) != nil {
+		return false, nil // a page that is there for every path
+	}
+	return true, nil
+}
+
+// checkRedirect follows redirects of metadata, and none of a request that has the
+// credentials in it.
+func checkRedirect(req *http.Request, via []*http.Request) error {
+	if via[0].Method != http.MethodGet || len(via) > maxRedirects || checkURL(req.URL.String()) != nil {
+		return errRedirect
+	}
+	return nil
+}
+
+// checkURL returns an error for a URL that is neither https nor on this machine.
+func checkURL(raw string) error {
+	u, err := url.Parse(raw)
+	if err == nil && u.Host != "" && u.User == nil {
+		if u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname()) {
+			return nil
+		}
+	}
+	return errors.New("must be https, or http on this machine, without user info")
+}
+
+func isLoopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.IsLoopback()
+}
+
+// canonical is a server's URL as the resource parameter has it.
+func canonical(u *url.URL) string {
+	return (&url.URL{Scheme: strings.ToLower(u.Scheme), Host: strings.ToLower(u.Host), Path: u.Path}).String()
+}
+
+// place is what may be said of an address in a log.
+func place(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host + u.EscapedPath()
+}
+
+// unreachable is the error of a request without a response. What net/http says
+// may repeat the whole address; of its error only the kind is told.
+func unreachable(message, to string, err error) *Error {
+	e := &Error{Message: message, Detail: place(to), Retryable: !errors.Is(err, errTooLarge) && !errors.Is(err, errRedirect), Cause: err}
+	if errors.Is(err, errTooLarge) {
+		e.Message += ": it is over the size limit"
+	} else if errors.Is(err, errRedirect) {
+		e.Message += ": it redirects elsewhere"
+	} else if ne, ok := errors.AsType[net.Error](err); ok && ne.Timeout() {
+		e.Message += " in time"
+	}
+	return e
+}

@@ -1,0 +1,233 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"golang.org/x/oauth2"
+)
+
+const (
+	// flightTimeout bounds discovery and token request together.
+	flightTimeout = 30 * time.Second
+	maxSkew       = 30 * time.Second
+	maxBody       = 1 << 20
+)
+
+// Options are the options of [New].
+type Options struct {
+	// ClientID and ClientSecret are the credentials; both are required.
+	ClientID, ClientSecret string
+	// Scopes defaults to what the server asks for.
+	Scopes []string
+	// TokenURL is the token endpoint. Left empty, the server's own metadata leads
+	// to it, and so the credentials go where the server says.
+	TokenURL string
+	// Resource is the server's URL, for the resource parameter (RFC 8707). With
+	// discovery it defaults to what the server's metadata says; without, to none.
+	Resource string
+	// Client sends the requests. Defaults to a client of its own.
+	Client *http.Client
+}
+
+// Error is the error of a token that was not to be had. Neither text holds a
+// secret or what an authorization server wrote.
+type Error struct {
+	Message   string
+	Detail    string // for logs: with the address, without its query
+	Retryable bool
+	Cause     error // may hold secrets; not printed
+}
+
+// Error implements error.
+func (e *Error) Error() string { return e.Message }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Cause }
+
+// Handler implements [auth.OAuthHandler]. It is safe for concurrent use.
+type Handler struct {
+	options Options
+	client  *http.Client
+
+	mu       sync.Mutex
+	endpoint *endpoint // nil until it is known
+	scopes   []string
+	resource string
+	token    *token
+	flight   *flight // the request under way, or nil
+}
+
+// token is a token with the time from which on it is better replaced.
+type token struct {
+	oauth2.Token
+	stale time.Time // zero: never
+}
+
+// flight is one request for a token, which any number of callers wait for.
+type flight struct {
+	done  chan struct{}
+	token *token
+	err   error
+}
+
+var _ auth.OAuthHandler = (*Handler)(nil)
+
+// New returns a handler. It returns an error for credentials that are missing and
+// for a token endpoint that is neither https nor on this machine.
+func New(o Options) (*Handler, error) {
+	if o.ClientID == "" || o.ClientSecret == "" {
+		return nil, errors.New("oauth: client ID and client secret are both required")
+	}
+	o.Scopes = slices.Clone(o.Scopes)
+	h := &Handler{options: o, scopes: o.Scopes}
+	if o.Resource != "" {
+		u, err := url.Parse(o.Resource)
+		if err != nil || u.Scheme == "" || u.Host == "" {
+			return nil, errors.New("oauth: the resource must be the server's URL")
+		}
+		h.resource = canonical(u)
+	}
+	if o.TokenURL != "" {
+		if err := checkURL(o.TokenURL); err != nil {
+			return nil, errors.New("oauth: the token URL " + err.Error())
+		}
+		h.endpoint = &endpoint{url: o.TokenURL}
+	}
+	client := http.Client{}
+	if o.Client != nil {
+		client = *o.Client
+	}
+	client.CheckRedirect = checkRedirect
+	h.client = &client
+	return h, nil
+}
+
+// TokenSource implements [auth.OAuthHandler]. It returns nil until it is known
+// where tokens come from: then the server's first 401 leads there. The source is
+// for one request, and waits no longer than ctx; the token is shared.
+func (h *Handler) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.endpoint == nil {
+		return nil, nil //nolint:nilnil // as the interface says
+	}
+	return source{ctx: ctx, handler: h}, nil
+}
+
+type source struct {
+	ctx     context.Context
+	handler *Handler
+}
+
+// Token implements [oauth2.TokenSource].
+func (s source) Token() (*oauth2.Token, error) {
+	h := s.handler
+	h.mu.Lock()
+	current := h.token
+	if current != nil && (current.stale.IsZero() || time.Now().Before(current.stale)) {
+		h.mu.Unlock()
+		return &current.Token, nil
+	}
+	f := h.fetch(nil)
+	h.mu.Unlock()
+	fresh, err := f.wait(s.ctx)
+	if err != nil && current != nil && time.Now().Before(current.Expiry) {
+		return &current.Token, nil // it still serves
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &fresh.Token, nil
+}
+
+// Authorize implements [auth.OAuthHandler]: it gets a new token, after the server
+// has refused the one that req had. Where another request has already got a newer
+// one, that is it.
+func (h *Handler) Authorize(ctx context.Context, req *http.Request, resp *http.Response) error {
+	_, _ = io.CopyN(io.Discard, resp.Body, 4<<10)
+	_ = resp.Body.Close()
+	h.mu.Lock()
+	if h.token != nil {
+		refused := req.Header.Get("Authorization")
+		if refused != "Bearer "+h.token.AccessToken && refused != "" && (h.token.stale.IsZero() || time.Now().Before(h.token.stale)) {
+			h.mu.Unlock()
+			return nil
+		}
+		h.token = nil
+	}
+	f := h.fetch(newChallenge(req.URL, resp.Header))
+	h.mu.Unlock()
+	_, err := f.wait(ctx)
+	return err
+}
+
+// fetch returns the request for a token that is under way, or starts one. It is
+// called with mu held. The request belongs to no caller: one that gives up does
+// not take the token from the others.
+func (h *Handler) fetch(c *challenge) *flight {
+	if h.flight != nil {
+		return h.flight
+	}
+	f := &flight{done: make(chan struct{})}
+	h.flight = f
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), flightTimeout)
+		defer cancel()
+		f.token, f.err = h.obtain(ctx, c)
+		h.mu.Lock()
+		if f.err == nil {
+			h.token = f.token
+		}
+		h.flight = nil
+		h.mu.Unlock()
+		close(f.done)
+	}()
+	return f
+}
+
+func (f *flight) wait(ctx context.Context) (*token, error) {
+	select {
+	case <-f.done:
+		return f.token, f.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// obtain finds the token endpoint unless it is known, and asks it for a token.
+func (h *Handler) obtain(ctx context.Context, c *challenge) (*token, error) {
+	h.mu.Lock()
+	at, scopes, resource := h.endpoint, h.scopes, h.resource
+	h.mu.Unlock()
+	if at == nil {
+		found, err := h.discover(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		at = found.endpoint
+		if len(scopes) == 0 {
+			scopes = found.scopes
+		}
+		if resource == "" {
+			resource = found.resource
+		}
+	}
+	got, method, err := h.request(ctx, at, scopes, resource)
+	if err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	// Kept once it has worked, with the way of authenticating that did.
+	h.endpoint = &endpoint{url: at.url, methods: []string{method}}
+	h.scopes, h.resource = scopes, resource
+	return got, nil
+}

@@ -1,0 +1,187 @@
+package streamable
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"time"
+
+	"github.com/durable-mcp/durable-mcp/proxy-worker/internal/mcpclient"
+	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
+)
+
+// methodInitialize opens a session with a server older than 2026-07-28.
+const methodInitialize = "initialize"
+
+// codeMethodNotFound is JSON-RPC's "method not found".
+const codeMethodNotFound = -32601
+
+// drainTime is how long a response whose answer is there may take to end by
+// itself, so that its connection can serve again.
+const drainTime = 250 * time.Millisecond
+
+// Exchange implements [mcpclient.Link].
+func (l *link) Exchange(ctx context.Context, m mcpclient.Message) (json.RawMessage, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	r, session, err := l.message(m)
+	if err != nil {
+		return nil, err
+	}
+	scope, free, cancel := l.scope(ctx)
+	resp, err := l.t.do(scope, r)
+	if err != nil {
+		cancel()
+		return nil, l.ended(ctx, err)
+	}
+	answer, body, err := l.answer(scope, m, resp, session)
+	if err != nil {
+		cancel()
+		_ = body.Close()
+		return nil, l.ended(ctx, err)
+	}
+	free()
+	go drain(body, cancel)
+	return answer, nil
+}
+
+func drain(body io.ReadCloser, cancel context.CancelFunc) {
+	timer := time.AfterFunc(drainTime, cancel)
+	_, _ = io.CopyN(io.Discard, body, 4<<10)
+	timer.Stop()
+	_ = body.Close()
+	cancel()
+}
+
+// answer reads the answer to m out of a response, and returns the body that it
+// read last: open.
+func (l *link) answer(ctx context.Context, m mcpclient.Message, resp *http.Response, session bool) (json.RawMessage, io.ReadCloser, error) {
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		answer, err := l.errorBody(m, resp, session)
+		return answer, resp.Body, err
+	}
+	if m.Method == methodInitialize {
+		if err := l.setSession(resp.Header); err != nil {
+			return nil, resp.Body, err
+		}
+	}
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	switch {
+	case resp.StatusCode == http.StatusNoContent:
+		return nil, resp.Body, l.t.noAnswer("the server took the request and gave no answer", nil)
+	case kind == mediaEvents:
+		return l.follow(ctx, m, resp.Body)
+	}
+	raw, err := readAll(resp.Body, l.t.max)
+	switch {
+	case err != nil:
+		return nil, resp.Body, l.t.noAnswer("the connection broke before the server's answer was complete", err)
+	case len(raw) == 0:
+		return nil, resp.Body, l.t.noAnswer("the server took the request and gave no answer", nil)
+	case kind != mediaJSON:
+		return nil, resp.Body, l.t.noAnswer("the server's answer is neither JSON nor an event stream", nil)
+	}
+	in, err := mcpclient.DecodeIncoming(raw)
+	if err != nil {
+		return nil, resp.Body, l.t.noAnswer("the server's answer is not a JSON-RPC message", nil)
+	}
+	switch match(in, m.ID) {
+	case matches, matchesNull:
+		return raw, resp.Body, nil
+	case malformed:
+		return nil, resp.Body, mcpclient.Malformed(m.Method, in.Fault)
+	case foreign:
+	}
+	return nil, resp.Body, l.t.noAnswer("the server's answer is not the response to the request", nil)
+}
+
+// errorBody tells a JSON-RPC error under an HTTP error status, which is an answer,
+// from a failure of HTTP.
+func (l *link) errorBody(m mcpclient.Message, resp *http.Response, session bool) (json.RawMessage, error) {
+	refusal := l.t.status(resp, session)
+	raw, err := readAll(resp.Body, l.t.max)
+	if err != nil {
+		return nil, refusal
+	}
+	in, err := mcpclient.DecodeIncoming(raw)
+	if err != nil {
+		return nil, refusal
+	}
+	code, failed := errorCode(in)
+	if !failed {
+		return nil, refusal
+	}
+	switch match(in, m.ID) {
+	case matches:
+		// With a session, 404 says that the session has ended, unless the error says
+		// that it is the method that was not found.
+		if !refusal.Lost || code == codeMethodNotFound {
+			return raw, nil
+		}
+	case matchesNull:
+		// These three say by their status alone what is to be done about them.
+		if !refusal.Lost && resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusTooManyRequests {
+			return raw, nil
+		}
+	case malformed, foreign:
+	}
+	return nil, refusal
+}
+
+// matched says what a message is to a request.
+type matched int
+
+const (
+	foreign     matched = iota // something else
+	matches                    // its response
+	matchesNull                // an error without an ID, in answer to what the server could not read
+	malformed                  // its ID, and no valid response
+)
+
+func match(in mcpclient.Incoming, id string) matched {
+	switch {
+	case !in.IsResponse():
+		return foreign
+	case string(in.ID) == id && in.Fault != nil:
+		return malformed
+	case string(in.ID) == id:
+		return matches
+	case in.ID == nil && in.Fault == nil:
+		if _, failed := errorCode(in); failed {
+			return matchesNull
+		}
+	}
+	return foreign
+}
+
+// errorCode returns the code of an error response, and whether it is one.
+func errorCode(in mcpclient.Incoming) (int64, bool) {
+	obj, err := contract.ParseObject(in.Raw)
+	if err != nil || !in.IsResponse() || !obj.Has("error") {
+		return 0, false
+	}
+	pe, err := contract.DecodeProtocolError(obj.Get("error"))
+	if err != nil {
+		return 0, false
+	}
+	return pe.Code, true
+}
+
+// readAll reads a body of at most limit bytes.
+func readAll(r io.Reader, limit int64) ([]byte, error) {
+	raw, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err == nil && int64(len(raw)) > limit {
+		err = errTooLarge
+	}
+	return raw, err
+}
+
+// isTransient reports whether an error of a GET may pass.
+func isTransient(err error) bool {
+	e, ok := errors.AsType[*mcpclient.Error](err)
+	return ok && e.Retryable && !e.Lost
+}

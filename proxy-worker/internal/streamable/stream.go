@@ -1,0 +1,216 @@
+package streamable
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"time"
+
+	"github.com/durable-mcp/durable-mcp/proxy-worker/internal/mcpclient"
+)
+
+const (
+	maxTries   = 5                // in a row without a new event
+	firstRetry = time.Second      // unless the server says another
+	maxRetry   = 30 * time.Second // also for what the server says
+)
+
+// position is where a stream is to go on.
+type position struct {
+	id    string
+	retry time.Duration
+	seen  int // events so far
+}
+
+// errEnded is the end of a stream that its server ended.
+var errEnded = errors.New("streamable: the stream ended")
+
+// follow reads the stream of a request up to its answer. A stream that breaks is
+// resumed where the server gave its events IDs, which those of 2026-07-28 and
+// later do not.
+func (l *link) follow(ctx context.Context, m mcpclient.Message, body io.ReadCloser) (json.RawMessage, io.ReadCloser, error) {
+	var at position
+	idle := 0 // streams in a row on which nothing came
+	for {
+		seen := at.seen
+		answer, err := l.read(newEvents(body, l.t.max), m.ID, &at)
+		if answer != nil {
+			return answer, body, nil
+		}
+		if ctx.Err() != nil {
+			return nil, body, ctx.Err()
+		}
+		if me, ok := errors.AsType[*malformedError](err); ok {
+			return nil, body, mcpclient.Malformed(m.Method, me.fault)
+		}
+		broken := l.t.noAnswer("the server's stream ended before its answer", err)
+		if idle++; at.seen != seen {
+			idle = 0
+		}
+		if m.Version != "" || at.id == "" || idle == maxTries || errors.Is(err, errTooLarge) {
+			return nil, body, broken
+		}
+		_ = body.Close()
+		resumed, err := l.resume(ctx, at)
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil, body, ctx.Err()
+			}
+			broken.Lost = isLost(err)
+			return nil, body, broken
+		}
+		body = resumed
+	}
+}
+
+// resume opens a stream again after the last event seen.
+func (l *link) resume(ctx context.Context, at position) (io.ReadCloser, error) {
+	wait := cmp.Or(at.retry, firstRetry)
+	for try := 1; ; try++ {
+		if err := pause(ctx, wait); err != nil {
+			return nil, err
+		}
+		body, err := l.open(ctx, at)
+		if err == nil {
+			return body, nil
+		}
+		if try == maxTries || !isTransient(err) {
+			return nil, err
+		}
+		wait = min(2*wait, maxRetry)
+	}
+}
+
+// listen keeps the stream open on which the server speaks by itself. It has no
+// say over the session: a server without such a stream (405), or one that fails,
+// is heard at its next answer.
+func (l *link) listen() {
+	var at position
+	wait := firstRetry
+	for failures := 0; failures < maxTries; {
+		body, err := l.open(l.ctx, at)
+		if err != nil {
+			if l.ctx.Err() != nil || !isTransient(err) {
+				l.t.log.Debug("the server has no stream of its own", "error", err)
+				return
+			}
+			failures++
+		} else {
+			seen, opened := at.seen, time.Now()
+			_, err := l.read(newEvents(body, l.t.max), "", &at)
+			_ = body.Close()
+			if errors.Is(err, errTooLarge) {
+				l.t.log.Warn("a message of the server is over the size limit; its stream is given up")
+				return
+			}
+			if at.seen != seen || time.Since(opened) > maxRetry {
+				failures, wait = 0, firstRetry
+			} else {
+				failures++
+			}
+		}
+		if pause(l.ctx, max(wait, at.retry)) != nil {
+			return
+		}
+		wait = min(2*wait, maxRetry)
+	}
+	l.t.log.Warn("the server's stream keeps failing; it is given up")
+}
+
+// open opens a stream with GET, after the event at which it broke off.
+func (l *link) open(ctx context.Context, at position) (io.ReadCloser, error) {
+	header, session := l.header()
+	header.Set("Accept", mediaEvents)
+	if at.id != "" {
+		header.Set(headerLastEvent, at.id)
+	}
+	resp, err := l.t.do(ctx, request{method: http.MethodGet, url: l.t.url, header: header})
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		_ = resp.Body.Close()
+		return nil, l.t.status(resp, session)
+	}
+	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind != mediaEvents {
+		_ = resp.Body.Close()
+		return nil, &mcpclient.Error{Outcome: mcpclient.Refused, Message: "the server answers with no event stream"}
+	}
+	return resp.Body, nil
+}
+
+// malformedError is a message with the request's ID that is no JSON-RPC response.
+type malformedError struct{ fault error }
+
+func (e *malformedError) Error() string { return e.fault.Error() }
+
+// read hands on what comes on a stream until the response to id is there, or the
+// stream ends.
+func (l *link) read(stream *events, id string, at *position) (json.RawMessage, error) {
+	for {
+		ev, err := stream.next()
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = errEnded
+			}
+			return nil, err
+		}
+		if !ev.partial {
+			at.seen++
+			if ev.hasID && validValue(ev.id) {
+				at.id = ev.id
+			}
+			if ev.retry > 0 {
+				at.retry = min(ev.retry, maxRetry)
+			}
+		}
+		if len(ev.data) == 0 || ev.name != "" && ev.name != "message" {
+			continue
+		}
+		in, err := mcpclient.DecodeIncoming(ev.data)
+		if err != nil {
+			if !ev.partial {
+				l.t.log.Debug("an event of the server is no JSON-RPC message", "bytes", len(ev.data))
+			}
+			continue
+		}
+		if !in.IsResponse() {
+			if !ev.partial {
+				l.receive(in)
+			}
+			continue
+		}
+		if id == "" {
+			continue
+		}
+		switch match(in, id) {
+		case matches, matchesNull:
+			return ev.data, nil
+		case malformed:
+			return nil, &malformedError{in.Fault}
+		case foreign:
+			l.t.log.Debug("the server answers what was not asked on this stream")
+		}
+	}
+}
+
+func isLost(err error) bool {
+	e, ok := errors.AsType[*mcpclient.Error](err)
+	return ok && e.Lost
+}
+
+// pause waits, or returns ctx's error.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
