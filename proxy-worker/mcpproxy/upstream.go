@@ -2,8 +2,11 @@ package mcpproxy
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"net/http"
 
+	"github.com/durable-mcp/durable-mcp/proxy-worker/internal/mcpclient"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -89,4 +92,13 @@ func Stdio(command string, options StdioOptions) Upstream {
 // called for each session.
 func Transport(open func(ctx context.Context) (mcp.Transport, error)) Upstream {
 	return Upstream{transport: open}
+}
+
+// open returns the transport of an upstream, or all that is wrong with it.
+func (u Upstream) open(o Options, log *slog.Logger) (mcpclient.Transport, []error) {
+	switch {
+	case u.transport != nil:
+		return mcpclient.FromMCP(u.transport, log, nil), nil
+	}
+	return nil, []error{errors.New("the upstream is none: use HTTP, Stdio or Transport")}
 }

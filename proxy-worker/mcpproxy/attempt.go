@@ -1,0 +1,155 @@
+package mcpproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
+	"github.com/durable-mcp/durable-mcp/tool-sdk/resultmap"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+)
+
+// Notes in the heartbeat details of an activity. A later attempt reads the last
+// one, whatever became of the Worker that wrote it.
+const (
+	noteNothing = "nothing has been sent"
+	noteSending = "the request is being sent"
+)
+
+// beat is how often an attempt tells Temporal that it lives, and hears whether it
+// is cancelled: the SDK's own heartbeats are throttled.
+const beat = time.Second
+
+// attempt is one run of an activity.
+type attempt struct {
+	ctx    context.Context // the activity's
+	log    *slog.Logger
+	number int32
+	most   int32 // attempts; the last one ends with a final error
+
+	mu       sync.Mutex // over a whole heartbeat: an older note must not arrive after a newer one
+	note     string
+	doubtful bool // a heartbeat has no answer: it may yet arrive
+}
+
+func newAttempt(ctx context.Context, log *slog.Logger) *attempt {
+	return &attempt{ctx: ctx, log: log, number: activity.GetInfo(ctx).Attempt, note: noteNothing}
+}
+
+// wasSending reports whether an earlier attempt may have sent its request.
+func (at *attempt) wasSending() bool {
+	if !activity.HasHeartbeatDetails(at.ctx) {
+		return false
+	}
+	var note string
+	err := activity.GetHeartbeatDetails(at.ctx, &note)
+	return err != nil || note != noteNothing // what cannot be read may be the note
+}
+
+// sending notes, durably, that the request goes out. Without an error it must not
+// be sent twice.
+func (at *attempt) sending() error {
+	at.mu.Lock()
+	defer at.mu.Unlock()
+	if at.doubtful {
+		return errors.New("an earlier heartbeat has no answer")
+	}
+	at.note = noteSending
+	return at.record(at.ctx)
+}
+
+// notSent takes the note back. Where that fails the next attempt ends as outcome
+// unknown, which is safe.
+func (at *attempt) notSent() {
+	at.mu.Lock()
+	defer at.mu.Unlock()
+	if at.note == noteNothing {
+		return
+	}
+	at.note = noteNothing
+	if err := at.record(context.WithoutCancel(at.ctx)); err != nil {
+		at.log.Warn("mcpproxy: the next attempt will not know that nothing was sent", "error", err)
+	}
+}
+
+// record sends a heartbeat with the note. The lock is held.
+func (at *attempt) record(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*beat)
+	defer cancel()
+	err := activity.GetClient(at.ctx).RecordActivityHeartbeat(ctx, activity.GetInfo(at.ctx).TaskToken, at.note)
+	if err != nil && !told(err) {
+		at.doubtful = true
+	}
+	return err
+}
+
+// told reports whether an error is what Temporal has to say to the attempt: that
+// it is cancelled, or that nobody waits for it any more.
+func told(err error) bool {
+	return errors.As(err, new(*temporal.CanceledError)) || errors.As(err, new(*serviceerror.NotFound))
+}
+
+// keepAlive heartbeats until stop is called.
+func (at *attempt) keepAlive() (stop func()) {
+	ctx, cancel := context.WithCancel(at.ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		ticker := time.NewTicker(min(beat, activity.GetInfo(at.ctx).HeartbeatTimeout/3))
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+				at.tick(ctx)
+			}
+		}
+	}()
+	return func() {
+		cancel() // also a heartbeat that hangs
+		<-ended
+	}
+}
+
+func (at *attempt) tick(ctx context.Context) {
+	at.mu.Lock()
+	defer at.mu.Unlock()
+	err := at.record(ctx)
+	switch {
+	case err == nil, ctx.Err() != nil:
+	case told(err):
+		at.hear()
+	default:
+		at.log.Warn("mcpproxy: heartbeat", "error", err)
+	}
+}
+
+// hear lets the SDK find out what this attempt has been told: its first heartbeat
+// is not throttled, and cancels the context.
+func (at *attempt) hear() { activity.RecordHeartbeat(at.ctx, at.note) }
+
+// again ends the attempt for another one, after a delay or the policy's pause for
+// none; the last attempt ends the call.
+func (at *attempt) again(message string, delay time.Duration) error {
+	if at.number >= at.most {
+		if at.most > 1 {
+			message = fmt.Sprintf("%s (after %d attempts)", message, at.number)
+		}
+		return final(&contract.Failure{Code: contract.CodeUnavailable, Message: message})
+	}
+	return temporal.NewApplicationErrorWithOptions(message, string(contract.CodeUnavailable),
+		temporal.ApplicationErrorOptions{NextRetryDelay: delay})
+}
+
+// final ends the call.
+func final(f *contract.Failure) error {
+	f.Retryable = false
+	return resultmap.ApplicationError(f)
+}

@@ -1,0 +1,269 @@
+package mcpproxy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/durable-mcp/durable-mcp/proxy-worker/internal/mcpclient"
+	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
+	"github.com/durable-mcp/durable-mcp/tool-sdk/resultmap"
+	"github.com/nexus-rpc/sdk-go/nexus"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+)
+
+// call is what an activity knows of its call beside the input. It is kept in
+// Temporal as JSON.
+type call struct {
+	Tool           string            `json:"tool,omitempty"`
+	IdempotencyKey string            `json:"idempotencyKey,omitempty"`
+	Caller         string            `json:"caller,omitempty"`
+	Trace          map[string]string `json:"trace,omitempty"`
+}
+
+func newCall(tool string, header nexus.Header) call {
+	c := call{
+		Tool:           tool,
+		IdempotencyKey: header.Get(contract.HeaderIdempotencyKey),
+		Caller:         header.Get(contract.HeaderCaller),
+	}
+	for _, key := range []string{contract.HeaderTraceparent, contract.HeaderTracestate, contract.HeaderBaggage} {
+		if v := header.Get(key); v != "" {
+			if c.Trace == nil {
+				c.Trace = map[string]string{}
+			}
+			c.Trace[key] = v
+		}
+	}
+	return c
+}
+
+// activities returns the activities by type.
+func (p *Proxy) activities() map[string]any {
+	all := map[string]any{
+		p.activityName(contract.OperationListTools): p.runList,
+		p.activityName(operationCall):               p.runCall,
+	}
+	for _, m := range methods {
+		all[p.activityName(contract.MethodOperation(m.method))] = func(ctx context.Context, params converter.RawValue, c call) (converter.RawValue, error) {
+			return p.runMethod(ctx, m.method, m.capability, m.name, params, c)
+		}
+	}
+	return all
+}
+
+func (p *Proxy) activityName(operation string) string { return p.name + "." + operation }
+
+// errNotServed ends an attempt on a Worker that stops.
+func (p *Proxy) errNotServed() error {
+	return temporal.NewApplicationErrorWithOptions("The Worker stops", string(contract.CodeUnavailable),
+		temporal.ApplicationErrorOptions{NextRetryDelay: time.Second})
+}
+
+// runCall is the activity behind a tool.
+func (p *Proxy) runCall(ctx context.Context, input converter.RawValue, c call) (converter.RawValue, error) {
+	none := converter.RawValue{}
+	r := p.current()
+	if r == nil {
+		return none, p.errNotServed()
+	}
+	raw, err := resultmap.JSON(input)
+	if err != nil {
+		return none, final(resultmap.FromError(err))
+	}
+	params, err := contract.DecodeCall(contract.EncodingMCP, raw)
+	if err != nil {
+		return none, final(invalidParams(err.Error()))
+	}
+	at := newAttempt(ctx, p.log)
+	t, err := p.find(r, at, c.Tool)
+	if err != nil {
+		return none, err
+	}
+	x := &exchange{
+		attempt: at, runtime: r, server: p.name, caller: c.Caller, what: fmt.Sprintf("Tool %q", t.upstream), plan: t.plan,
+		request: func(s mcpclient.Server) (mcpclient.Request, error) {
+			request := mcpclient.Request{Method: "tools/call", Name: t.upstream, Params: callParams(t.upstream, params, c, activity.GetInfo(ctx).ActivityID)}
+			if s.Stateless {
+				request.Headers = headersOf(t.headers, params.Arguments)
+			}
+			return request, nil
+		},
+	}
+	answer, err := x.run()
+	if err != nil {
+		return none, err
+	}
+	result, err := contract.DecodeResult(answer)
+	if err != nil {
+		return none, final(&contract.Failure{Code: contract.CodeFailed, Message: fmt.Sprintf(
+			"%s of the server %q ran, and its answer is none of a tool: %v", x.what, p.name, err)})
+	}
+	if result.IsError() {
+		return none, final(resultmap.ToolError(result))
+	}
+	return fitting(answer)
+}
+
+// find returns the tool of a call. Before the list is known to lack it, it is
+// listed anew.
+func (p *Proxy) find(r *runtime, at *attempt, name string) (*tool, error) {
+	if list := r.catalog.list(); list.answers(name) {
+		if t := list.tools[name]; t != nil {
+			return t, nil
+		}
+		return nil, final(unknownTool(name))
+	}
+	at.most = p.guess(name).Retry.MaximumAttempts
+	stop := at.keepAlive()
+	defer stop()
+	t, err := r.catalog.lookup(at.ctx, name)
+	switch {
+	case err == nil:
+		return t, nil
+	case errors.Is(err, errNoSuchTool):
+		return nil, final(unknownTool(name))
+	}
+	return nil, at.unlisted(p.name, err)
+}
+
+// unlisted returns what an attempt ends with that had to list the tools first.
+func (at *attempt) unlisted(server string, err error) error {
+	if cause := context.Cause(at.ctx); errors.As(cause, new(*temporal.CanceledError)) {
+		return temporal.NewCanceledError()
+	}
+	message := fmt.Sprintf("The tools of the server %q could not be listed", server)
+	var failed *mcpclient.Error
+	if errors.As(err, &failed) {
+		message += ": " + failed.Message
+		return at.again(message, failed.RetryAfter)
+	}
+	return at.again(message, 0)
+}
+
+// callParams are the params of tools/call.
+func callParams(name string, p contract.CallParams, c call, activityID string) json.RawMessage {
+	meta, _ := contract.ParseObject(p.Meta) // an object or nothing: DecodeCall has seen it
+	c.trace(&meta)
+	key := meta.Get(contract.MetaIdempotencyKey)
+	switch {
+	case c.IdempotencyKey != "":
+		key = contract.Quote(c.IdempotencyKey)
+	case contract.TypeName(key) != "a string":
+		key = contract.Quote(activityID)
+	}
+	meta.Set(contract.MetaIdempotencyKey, key)
+
+	var o contract.Object
+	o.Set("name", contract.Quote(name))
+	o.Set("arguments", p.Arguments)
+	o.Set("_meta", meta.JSON())
+	if p.InputResponses != nil {
+		o.Set("inputResponses", p.InputResponses)
+	}
+	if p.RequestState != nil {
+		o.Set("requestState", p.RequestState)
+	}
+	return o.JSON()
+}
+
+// trace sets the trace context that the operation came with, where the caller's
+// `_meta` has none.
+func (c call) trace(meta *contract.Object) {
+	for key, value := range c.Trace {
+		if !meta.Has(key) {
+			meta.Set(key, contract.Quote(value))
+		}
+	}
+}
+
+// fitting returns a result that Temporal can take.
+func fitting(answer json.RawMessage) (converter.RawValue, error) {
+	if err := contract.CheckSize("result", answer); err != nil {
+		return converter.RawValue{}, final(resultmap.FromError(err))
+	}
+	return resultmap.RawValue(answer), nil
+}
+
+// runMethod is the activity behind a method of MCP that is no tool. All of them
+// only read.
+func (p *Proxy) runMethod(ctx context.Context, method, capability, nameKey string, input converter.RawValue, c call) (converter.RawValue, error) {
+	none := converter.RawValue{}
+	r := p.current()
+	if r == nil {
+		return none, p.errNotServed()
+	}
+	raw, err := resultmap.JSON(input)
+	if err != nil {
+		return none, final(resultmap.FromError(err))
+	}
+	var params, meta contract.Object
+	if !contract.IsNull(raw) {
+		if params, err = contract.ParseObject(raw); err != nil {
+			return none, final(invalidParams("params: " + err.Error()))
+		}
+	}
+	if given := params.Get("_meta"); !contract.IsNull(given) {
+		if meta, err = contract.ParseObject(given); err != nil {
+			return none, final(invalidParams("params: _meta: " + err.Error()))
+		}
+	}
+	c.trace(&meta)
+	if meta.Len() > 0 {
+		params.Set("_meta", meta.JSON())
+	}
+	name := ""
+	if nameKey != "" {
+		_ = json.Unmarshal(params.Get(nameKey), &name) // the server says what is wrong with it
+	}
+	x := &exchange{
+		attempt: newAttempt(ctx, p.log), runtime: r, server: p.name, caller: c.Caller, what: fmt.Sprintf("Method %q", method),
+		plan: plan{policy: p.options.Policy.resolved(), repeatable: true},
+		request: func(s mcpclient.Server) (mcpclient.Request, error) {
+			if !s.Has(capability) {
+				return mcpclient.Request{}, &contract.ProtocolError{Code: codeMethodNotFound, Message: "Method not found: " + method}
+			}
+			return mcpclient.Request{Method: method, Name: name, Params: params.JSON()}, nil
+		},
+	}
+	answer, err := x.run()
+	if err != nil {
+		return none, err
+	}
+	return fitting(answer)
+}
+
+// runList is the activity behind the list while there is none yet.
+func (p *Proxy) runList(ctx context.Context, cursor string) (converter.RawValue, error) {
+	none := converter.RawValue{}
+	r := p.current()
+	if r == nil {
+		return none, p.errNotServed()
+	}
+	at := newAttempt(ctx, p.log)
+	at.most = listPolicy().Retry.MaximumAttempts
+	stop := at.keepAlive()
+	defer stop()
+	list := r.catalog.list()
+	if list == nil {
+		var err error
+		if list, err = r.catalog.refresh(ctx); err != nil {
+			return none, at.unlisted(p.name, err)
+		}
+	}
+	page, err := list.page(cursor)
+	if err != nil {
+		return none, final(resultmap.FromError(err))
+	}
+	return fitting(page)
+}
+
+// listPolicy is that of a list that somebody waits for.
+func listPolicy() ResolvedPolicy {
+	p := Policy{StartToCloseTimeout: time.Minute, ScheduleToCloseTimeout: 2 * time.Minute, Retry: &RetryPolicy{MaximumAttempts: 3}}
+	return p.resolved()
+}

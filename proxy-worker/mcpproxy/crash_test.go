@@ -1,0 +1,3 @@
+package mcpproxy_test
+
+func runChild() {}

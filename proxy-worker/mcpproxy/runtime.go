@@ -1,0 +1,173 @@
+package mcpproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/durable-mcp/durable-mcp/proxy-worker/internal/mcpclient"
+	"github.com/durable-mcp/durable-mcp/proxy-worker/internal/pool"
+)
+
+// runtime is what a proxy has while a Worker serves it.
+type runtime struct {
+	pool    *pool.Pool[*mcpclient.Session]
+	catalog *catalog
+	slots   chan struct{} // a token for each call under way
+	stop    context.CancelFunc
+}
+
+// listCaller is the caller that sessions of the proxy's own use are for. No hash
+// of a caller is like it.
+const listCaller = "list"
+
+// listTimeout bounds all pages of a list, beside the connection.
+const listTimeout = 30 * time.Second
+
+func (p *Proxy) newRuntime() *runtime {
+	ctx, stop := context.WithCancel(context.Background())
+	r := &runtime{slots: make(chan struct{}, callsAtOnce), stop: stop}
+	r.pool = pool.New(func(ctx context.Context) (*mcpclient.Session, error) {
+		return mcpclient.Dial(ctx, p.transport, p.dialOptions(r))
+	}, pool.Options[*mcpclient.Session]{
+		Mode:        map[SessionMode]pool.Mode{SessionShared: pool.Shared, SessionPerCaller: pool.PerCaller}[p.options.Session],
+		Stateless:   func(s *mcpclient.Session) bool { return s.Server().Stateless },
+		MaxSessions: p.options.MaxSessions,
+		IdleTimeout: p.options.SessionIdleTimeout,
+	})
+	r.catalog = newCatalog(ctx, p.name, p.options.ListRefreshInterval, p.log, func(ctx context.Context) (*listing, error) {
+		return p.fetch(ctx, r)
+	})
+	return r
+}
+
+func (p *Proxy) dialOptions(r *runtime) mcpclient.Options {
+	return mcpclient.Options{
+		ClientName:      p.options.ClientName,
+		ClientVersion:   version(),
+		ProtocolVersion: p.options.ProtocolVersion,
+		MaxMessageBytes: p.options.MaxMessageBytes,
+		StartupTimeout:  p.options.StartupTimeout,
+		Logger:          p.log,
+		Changed: func(what string) {
+			if what == "tools" {
+				r.catalog.changed()
+			}
+		},
+	}
+}
+
+// version is that of this module in the program that runs.
+func version() string {
+	const path = "github.com/durable-mcp/durable-mcp/proxy-worker"
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, m := range append(info.Deps, &info.Main) {
+		if m.Path == path && m.Version != "" {
+			return m.Version
+		}
+	}
+	return "unknown"
+}
+
+// admit takes a place for a call, if there is one.
+func (r *runtime) admit() (release func(), ok bool) {
+	select {
+	case r.slots <- struct{}{}:
+		return func() { <-r.slots }, true
+	default:
+		return nil, false
+	}
+}
+
+// fetch lists the tools; over one new session where the first one turns out dead.
+func (p *Proxy) fetch(ctx context.Context, r *runtime) (*listing, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, p.options.StartupTimeout+listTimeout, errors.New("listing the tools took too long"))
+	defer cancel()
+	list, err := p.fetchOnce(ctx, r)
+	var failed *mcpclient.Error
+	if errors.As(err, &failed) && failed.Lost && ctx.Err() == nil {
+		list, err = p.fetchOnce(ctx, r)
+	}
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return list, err
+}
+
+func (p *Proxy) fetchOnce(ctx context.Context, r *runtime) (*listing, error) {
+	lease, err := r.pool.Acquire(ctx, listCaller)
+	if err != nil {
+		return nil, err
+	}
+	defer lease.Release()
+	session := lease.Session()
+	server := session.Server()
+	if !server.Has("tools") {
+		list := p.options.newListing(server, nil, 0)
+		list.warn("the server has no tools")
+		list.finish()
+		return list, nil
+	}
+	raw, ttl, err := lists(ctx, session)
+	if err != nil {
+		var failed *mcpclient.Error
+		if errors.As(err, &failed) && failed.Lost {
+			lease.Discard()
+		}
+		return nil, fmt.Errorf("tools/list: %w", err)
+	}
+	return p.options.newListing(server, raw, ttl), nil
+}
+
+// acquireRuntime counts one Worker more; the first one connects and lists.
+func (p *Proxy) acquireRuntime(ctx context.Context) error {
+	p.starts.Lock()
+	defer p.starts.Unlock()
+	if p.current() == nil {
+		r := p.newRuntime()
+		if _, err := r.catalog.refresh(ctx); err != nil && !p.options.ContinueOnError {
+			r.close()
+			return err
+		}
+		r.catalog.running.Go(r.catalog.keepFresh)
+		p.mu.Lock()
+		p.runtime = r
+		p.mu.Unlock()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.users++
+	return nil
+}
+
+// current returns the runtime, nil while no Worker runs.
+func (p *Proxy) current() *runtime {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.runtime
+}
+
+func (p *Proxy) releaseRuntime() {
+	p.mu.Lock()
+	p.users--
+	var last *runtime
+	if p.users == 0 {
+		last, p.runtime = p.runtime, nil
+	}
+	p.mu.Unlock()
+	if last != nil {
+		last.close()
+	}
+}
+
+// close ends the sessions and what goes on in the background.
+func (r *runtime) close() {
+	r.stop()
+	r.pool.Close()
+	r.catalog.running.Wait()
+}
