@@ -3,10 +3,17 @@ package mcpproxy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
+	"os"
+	"slices"
+	"strings"
 
 	"github.com/durable-mcp/durable-mcp/proxy-worker/internal/mcpclient"
+	"github.com/durable-mcp/durable-mcp/proxy-worker/internal/redact"
+	"github.com/durable-mcp/durable-mcp/proxy-worker/internal/stdio"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -97,8 +104,52 @@ func Transport(open func(ctx context.Context) (mcp.Transport, error)) Upstream {
 // open returns the transport of an upstream, or all that is wrong with it.
 func (u Upstream) open(o Options, log *slog.Logger) (mcpclient.Transport, []error) {
 	switch {
+	case u.stdio != nil:
+		return u.stdio.open(o, log)
 	case u.transport != nil:
 		return mcpclient.FromMCP(u.transport, log, nil), nil
 	}
 	return nil, []error{errors.New("the upstream is none: use HTTP, Stdio or Transport")}
+}
+
+func (u *stdioUpstream) open(o Options, log *slog.Logger) (mcpclient.Transport, []error) {
+	var errs []error
+	if u.command == "" {
+		errs = append(errs, errors.New("the command is empty"))
+	}
+	environment := map[string]string{}
+	inherit := u.options.InheritEnv
+	if inherit == nil {
+		inherit = DefaultInheritEnv()
+	}
+	for _, key := range inherit {
+		if value, ok := os.LookupEnv(key); ok {
+			environment[key] = value
+		}
+	}
+	var secrets []string
+	for key, value := range u.options.Env {
+		if key == "" || strings.ContainsAny(key, "=\x00") || strings.Contains(value, "\x00") {
+			errs = append(errs, fmt.Errorf("Env: %q cannot be a variable", key))
+			continue
+		}
+		environment[key] = value
+		secrets = append(secrets, value)
+	}
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	env := make([]string, 0, len(environment))
+	for _, key := range slices.Sorted(maps.Keys(environment)) {
+		env = append(env, key+"="+environment[key])
+	}
+	return stdio.New(stdio.Options{
+		Command:         u.command,
+		Args:            slices.Clone(u.options.Args),
+		Dir:             u.options.Dir,
+		Env:             env,
+		MaxMessageBytes: o.MaxMessageBytes,
+		Logger:          log,
+		Redact:          redact.New(secrets...),
+	}), nil
 }
