@@ -82,6 +82,16 @@ func (s *testServer) result(id json.RawMessage, v any) {
 }
 
 func (s *testServer) serve() int {
+	for _, f := range s.flags {
+		if name, ok := strings.CutPrefix(f, "pids="); ok {
+			file, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+			if err != nil {
+				return 8
+			}
+			fmt.Fprintln(file, os.Getpid(), os.Getppid())
+			file.Close()
+		}
+	}
 	if s.is("stubborn") {
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	}
@@ -192,7 +202,13 @@ func (s *testServer) call(r request) (int, bool) {
 		s.write(`{"jsonrpc":"2.0","id":%s,"result":{"params":%s}}`, r.ID, r.Params)
 	case "process":
 		dir, _ := os.Getwd()
-		s.result(r.ID, map[string]any{"pid": os.Getpid(), "ppid": os.Getppid(), "args": os.Args, "env": os.Environ(), "dir": dir})
+		pipes := 0
+		for fd := range 20 {
+			if to, _ := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd)); strings.HasPrefix(to, "pipe:") {
+				pipes++
+			}
+		}
+		s.result(r.ID, map[string]any{"pid": os.Getpid(), "ppid": os.Getppid(), "args": os.Args, "env": os.Environ(), "dir": dir, "pipes": pipes})
 	case "heard":
 		s.result(r.ID, map[string]any{"heard": append([]string{}, s.cancelled...)})
 	case "hang":

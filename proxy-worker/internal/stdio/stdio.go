@@ -65,6 +65,9 @@ func (t *Transport) Open(ctx context.Context, h mcpclient.Handler) (mcpclient.Li
 	if err != nil {
 		return nil, &mcpclient.Error{Retryable: true, Message: fmt.Sprintf("command %q: %v", t.options.Command, err), Cause: err}
 	}
+	if info, err := os.Stat(t.options.Dir); t.options.Dir != "" && (err != nil || !info.IsDir()) {
+		return nil, &mcpclient.Error{Retryable: true, Message: fmt.Sprintf("command %q: no working directory %q", t.options.Command, t.options.Dir)}
+	}
 	f, err := start(t.options, path)
 	if err != nil {
 		return nil, &mcpclient.Error{Retryable: true, Message: fmt.Sprintf("command %q does not start: %v", t.options.Command, err), Cause: err}

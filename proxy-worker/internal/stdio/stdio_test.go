@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"runtime"
 	"testing"
 	"time"
 
@@ -66,14 +67,17 @@ func TestTheProcessGetsWhatWasGiven(t *testing.T) {
 	o.Env = append(o.Env, "ONLY=this one", "EMPTY=")
 	s := dial(t, o, options())
 	var p struct {
-		Pid, Ppid int
-		Args, Env []string
-		Dir       string
+		Pid, Pipes int
+		Args, Env  []string
+		Dir        string
 	}
 	call(t, s, "process", "", &p)
 	require.Equal(t, append([]string{o.Command}, o.Args...), p.Args)
 	require.Equal(t, o.Env, p.Env)
 	require.Equal(t, o.Dir, p.Dir)
+	if runtime.GOOS == "linux" {
+		require.Equal(t, 3, p.Pipes, "none of this process's or of the supervisor's")
+	}
 	first := p.Pid
 	call(t, s, "process", "", &p)
 	require.Equal(t, first, p.Pid, "one process for the session")

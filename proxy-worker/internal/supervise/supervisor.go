@@ -43,11 +43,9 @@ func init() {
 func supervise(path string, args []string) int {
 	status := os.NewFile(fdStatus, "status")
 	report := func(word, value string) { _, _ = status.WriteString(word + " " + value + "\n") } // the owner may be gone
-	for fd := range 3 {
-		syscall.CloseOnExec(fd)
+	for fd := range fdStderr + 1 {
+		syscall.CloseOnExec(fd) // the process gets copies of its three
 	}
-	syscall.CloseOnExec(fdControl)
-	syscall.CloseOnExec(fdStatus)
 	adopt()
 	// Signals are the owner's to act upon. They are caught, not ignored: what is
 	// ignored here the process would ignore too.
