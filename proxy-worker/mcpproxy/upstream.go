@@ -12,8 +12,10 @@ import (
 	"strings"
 
 	"github.com/durable-mcp/durable-mcp/proxy-worker/internal/mcpclient"
+	"github.com/durable-mcp/durable-mcp/proxy-worker/internal/oauth"
 	"github.com/durable-mcp/durable-mcp/proxy-worker/internal/redact"
 	"github.com/durable-mcp/durable-mcp/proxy-worker/internal/stdio"
+	"github.com/durable-mcp/durable-mcp/proxy-worker/internal/streamable"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -104,12 +106,54 @@ func Transport(open func(ctx context.Context) (mcp.Transport, error)) Upstream {
 // open returns the transport of an upstream, or all that is wrong with it.
 func (u Upstream) open(o Options, log *slog.Logger) (mcpclient.Transport, []error) {
 	switch {
+	case u.http != nil:
+		return u.http.open(o, log)
 	case u.stdio != nil:
 		return u.stdio.open(o, log)
 	case u.transport != nil:
 		return mcpclient.FromMCP(u.transport, log, nil), nil
 	}
 	return nil, []error{errors.New("the upstream is none: use HTTP, Stdio or Transport")}
+}
+
+func (u *httpUpstream) open(o Options, log *slog.Logger) (mcpclient.Transport, []error) {
+	var errs []error
+	headers := make(http.Header, len(u.options.Headers))
+	var secrets []string // beside the URL's and the headers'
+	for name, value := range u.options.Headers {
+		headers[name] = []string{value} // as it is spelled: names that differ in case only are a fault
+	}
+	authorize := u.options.OAuthHandler
+	if credentials := u.options.Auth; credentials != nil {
+		if authorize != nil {
+			errs = append(errs, errors.New("Auth, OAuthHandler: only one can authorise"))
+		}
+		handler, err := oauth.New(oauth.Options{
+			ClientID:     credentials.ClientID,
+			ClientSecret: credentials.ClientSecret,
+			Scopes:       slices.Clone(credentials.Scopes),
+			TokenURL:     credentials.TokenURL,
+			Client:       u.options.Client,
+		})
+		if err != nil {
+			errs = append(errs, err)
+		} else {
+			authorize = handler
+		}
+		secrets = append(secrets, credentials.ClientSecret)
+	}
+	open := streamable.New
+	if u.options.SSE {
+		open = streamable.NewSSE
+	}
+	transport, err := open(streamable.Options{
+		URL: u.url, Headers: headers, OAuth: authorize, Client: u.options.Client,
+		MaxMessageBytes: o.MaxMessageBytes, Logger: log, Redact: redact.New(secrets...),
+	})
+	if err != nil {
+		errs = append(errs, err)
+	}
+	return transport, errs
 }
 
 func (u *stdioUpstream) open(o Options, log *slog.Logger) (mcpclient.Transport, []error) {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -181,7 +182,8 @@ func (c *fakeConn) answer(ctx context.Context, method string, params contract.Ob
 	if capabilities == "" {
 		capabilities = `{"tools":{"listChanged":true}}`
 	}
-	about := `"capabilities":` + capabilities + `,"serverInfo":{"name":"fake","version":"1"},"instructions":"Be <kind>."`
+	const info = `{"name":"fake","version":"1"}`
+	about := `"capabilities":` + capabilities + `,"serverInfo":` + info + `,"_meta":{"io.modelcontextprotocol/serverInfo":` + info + `},"instructions":"Be <kind>."`
 	switch method {
 	case "server/discover":
 		if s.Legacy {
@@ -207,14 +209,14 @@ func (c *fakeConn) answer(ctx context.Context, method string, params contract.Ob
 func (s *fakeServer) list(params contract.Object) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	start := 0
-	_ = json.Unmarshal(params.Get("cursor"), &start)
+	var cursor string
+	_ = json.Unmarshal(params.Get("cursor"), &cursor)
+	start, _ := strconv.Atoi(cursor)
 	end := len(s.tools)
 	var page contract.Object
 	if s.pages > 0 && start+s.pages < end {
 		end = start + s.pages
-		cursor, _ := json.Marshal(end)
-		page.Set("nextCursor", contract.Quote(string(cursor)))
+		page.Set("nextCursor", contract.Quote(strconv.Itoa(end)))
 	}
 	if s.ttl != "" {
 		page.Set("ttlMs", json.RawMessage(s.ttl))
