@@ -23,7 +23,7 @@ var (
 
 const (
 	wellKnownResource = "/.well-known/oauth-protected-resource"
-	wellKnownServer   = "/.well-known/oauth-authorization-server" //nolint:gosec // a path
+	wellKnownServer   = "/.well-known/oauth-authorization-server"
 	wellKnownOpenID   = "/.well-known/openid-configuration"
 
 	maxServers   = 3 // authorization servers of one resource that are asked
@@ -181,12 +181,12 @@ func (h *Handler) metadata(ctx context.Context, from string, v any) (bool, error
 	if checkURL(from) != nil {
 		return false, &Error{Message: "the OAuth metadata that the server names is neither at https nor on this machine"}
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil) //nolint:gosec // where the server says is where its metadata is; nothing secret goes there
 	if err != nil {
 		return false, &Error{Message: "the URL of the OAuth metadata is invalid", Cause: err}
 	}
 	req.Header.Set("Accept", "application/json")
-	resp, err := h.client.Do(req)
+	resp, err := h.client.Do(req) //nolint:gosec // as above
 	if err != nil {
 		return false, unreachable("the OAuth metadata cannot be reached", from, err)
 	}

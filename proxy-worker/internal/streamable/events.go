@@ -47,7 +47,7 @@ func newEvents(r io.Reader, limit int64) *events {
 // before the error.
 func (s *events) next() (event, error) {
 	var ev event
-	any, data := false, false
+	stated, data := false, false
 	for s.err == nil {
 		line, err := s.readLine(s.limit - int64(len(ev.data)) + lineOverhead)
 		if errors.Is(err, errTooLarge) {
@@ -61,7 +61,7 @@ func (s *events) next() (event, error) {
 			}
 			ev.partial = true
 		} else if len(line) == 0 {
-			if any {
+			if stated {
 				return ev, nil
 			}
 			continue
@@ -74,16 +74,16 @@ func (s *events) next() (event, error) {
 				ev.data = append(ev.data, '\n')
 			}
 			ev.data = append(ev.data, value...)
-			any, data = true, true
+			stated, data = true, true
 		case "event":
-			ev.name, any = string(value), true
+			ev.name, stated = string(value), true
 		case "id":
 			if bytes.IndexByte(value, 0) < 0 {
-				ev.id, ev.hasID, any = string(value), true, true
+				ev.id, ev.hasID, stated = string(value), true, true
 			}
 		case "retry":
 			if ms, err := strconv.ParseUint(string(value), 10, 31); err == nil {
-				ev.retry, any = time.Duration(ms)*time.Millisecond, true
+				ev.retry, stated = time.Duration(ms)*time.Millisecond, true
 			}
 		}
 		if int64(len(ev.data)) > s.limit {
