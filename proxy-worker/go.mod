@@ -7,7 +7,6 @@ require (
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 	github.com/nexus-rpc/sdk-go v0.7.0
 	github.com/stretchr/testify v1.11.1
-	github.com/tmaxmax/go-sse v0.12.0
 	github.com/urfave/cli/v2 v2.27.7
 	go.temporal.io/api v1.64.3
 	go.temporal.io/sdk v1.51.0
