@@ -78,7 +78,7 @@ func TestEveryKey(t *testing.T) {
 			},
 			Options: mcpproxy.Options{
 				ClientName: "files", ProtocolVersion: "2025-06-18", Session: mcpproxy.SessionPerCaller, MaxSessions: 3, SessionIdleTimeout: time.Minute,
-				StartupTimeout: 2500 * time.Millisecond, MaxMessageBytes: 1 << 20, Prefix: "fs",
+				StartupTimeout: 2500 * time.Millisecond, MaxMessageBytes: 1 << 20, Prefix: "fs_",
 				Allow: []*regexp.Regexp{regexp.MustCompile("read|list")}, Reject: []*regexp.Regexp{regexp.MustCompile(".*_all$")},
 				Policy: mcpproxy.Policy{
 					StartToCloseTimeout: time.Minute, ScheduleToCloseTimeout: time.Hour, ScheduleToStartTimeout: 10 * time.Second, HeartbeatTimeout: 5 * time.Second,
@@ -251,9 +251,9 @@ func TestFaults(t *testing.T) {
 		`{"command":"c","service":"__temporal_x"}`:                                          "s.service: names that begin with __temporal_ are Temporal's own (line 1)",
 		`{"command":"c","service":"a\nb"}`:                                                  "s.service: it has a control character (line 1)",
 		`{"command":"c","service":"` + strings.Repeat("s", 1001) + `"}`:                     "s.service: it is longer than 1000 bytes (line 1)",
-		`{"command":"c","prefix":"a.b"}`:                                                    "s.prefix: want at most 63 letters, digits, _ and - of ASCII (line 1)",
+		`{"command":"c","prefix":"a.b"}`:                                                    "s.prefix: want at most 62 letters, digits, _ and - of ASCII (line 1)",
 		`{"command":"c","prefix":7}`:                                                        "s.prefix: want a string, but it is a number (line 1)",
-		`{"command":"c","protocol_version":"2099-01-01"}`:                                   `s.protocol_version: "2099-01-01", want one of 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28 (line 1)`,
+		`{"command":"c","protocol_version":"2099-01-01"}`:                                   `s.protocol_version: "2099-01-01", want one of 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05 (line 1)`,
 		`{"url":"http://h","type":"sse","protocol_version":"2025-03-26"}`:                   "s.protocol_version: the transport sse is that of 2024-11-05 (line 1)",
 		`{"command":"c","session":"mine"}`:                                                  `s.session: "mine", want auto, shared, caller (line 1)`,
 		`{"command":"c","max_sessions":0}`:                                                  "s.max_sessions: want a whole number from 1 to 10000 (line 1)",
@@ -342,7 +342,7 @@ func TestExpansion(t *testing.T) {
 	require.Equal(t, "s-weather", s.Service)
 	require.Equal(t, mcpproxy.StdioOptions{Env: map[string]string{"${NAME}": "v"}, InheritEnv: []string{"weather"}, Dir: "/weather"}, s.Stdio)
 	require.Equal(t, mcpproxy.Options{
-		ClientName: "${NAME}", ProtocolVersion: "2025-06-18", Session: mcpproxy.SessionShared, StartupTimeout: 3 * time.Second, Prefix: "weather",
+		ClientName: "${NAME}", ProtocolVersion: "2025-06-18", Session: mcpproxy.SessionShared, StartupTimeout: 3 * time.Second, Prefix: "weather_",
 		Allow:        []*regexp.Regexp{regexp.MustCompile("weather.*")},
 		ToolPolicies: map[string]mcpproxy.Policy{"${NAME}": {Retry: &mcpproxy.RetryPolicy{NonRetryableErrorTypes: []string{"weather"}}}},
 	}, s.Options)
@@ -480,13 +480,13 @@ func TestPrefixes(t *testing.T) {
 	for _, s := range f.Servers {
 		prefixes = append(prefixes, s.Options.Prefix)
 	}
-	require.Equal(t, []string{"awslabs_foo__", "", "mine", "mine"}, prefixes)
+	require.Equal(t, []string{"awslabs_foo___", "", "mine_", "mine_"}, prefixes)
 
 	require.Equal(t, []string{"a_b: it has the same prefix as [\"a.b\"], made of its key; give one of them a prefix"},
 		faults(t, `{"a.b":{"command":"c"},"a_b":{"command":"c"}}`, o))
 	require.Equal(t, []string{"a: it has the same prefix as b, made of its key; give one of them a prefix"},
 		faults(t, `{"b":{"command":"c","prefix":"a"},"a":{"command":"c"}}`, o))
-	long := strings.Repeat("k", 64)
+	long := strings.Repeat("k", 63)
 	require.Equal(t, []string{long + ": the key cannot be the prefix: the prefix has 64 bytes, which leaves no room for a name within 64; give it a prefix (line 1)"},
 		faults(t, `{"`+long+`":{"command":"c"}}`, o))
 	load(t, `{"a.b":{"command":"c"},"a_b":{"command":"c"}}`, options())

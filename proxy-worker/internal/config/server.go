@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/durable-mcp/durable-mcp/proxy-worker/internal/mcpclient"
 	"github.com/durable-mcp/durable-mcp/proxy-worker/mcpproxy"
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
 )
@@ -59,8 +60,8 @@ var serverKeys = []string{
 	"policy", "tool_policies",
 }
 
-// revisions are the protocol revisions that can be asked for.
-var revisions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}
+// sseRevision is the revision that has the transport sse.
+const sseRevision = "2024-11-05"
 
 // server reads an entry.
 func (o object) server(key string, defaults Options) Server {
@@ -80,10 +81,10 @@ func (o object) server(key string, defaults Options) Server {
 	if t := o.filled("protocol_version"); t.present {
 		p.ProtocolVersion = t.value
 		switch {
-		case !slices.Contains(revisions, t.value):
-			o.reject(t, "%q, want one of %s", t.node.text, strings.Join(revisions, ", "))
-		case s.Transport == SSE && t.value != revisions[0]:
-			o.reject(t, "the transport sse is that of %s", revisions[0])
+		case !slices.Contains(mcpclient.Versions(), t.value):
+			o.reject(t, "%q, want one of %s", t.node.text, strings.Join(mcpclient.Versions(), ", "))
+		case s.Transport == SSE && t.value != sseRevision:
+			o.reject(t, "the transport sse is that of %s", sseRevision)
 		}
 	}
 	p.Session = mcpproxy.SessionMode(o.choice("session",
@@ -171,16 +172,23 @@ func (o object) names(s *Server, prefixWithServerName bool) {
 		o.warn("service", "a name with a space, comma or = cannot be given to durable-mcp-connector; give it another service")
 	}
 	if t := o.text("prefix"); t.present {
-		s.Options.Prefix = t.value
-		if contract.CheckPrefix(t.value) != nil {
-			o.reject(t, "want at most %d letters, digits, _ and - of ASCII", contract.MaxToolNameLength-1)
+		if s.Options.Prefix = withUnderscore(t.value); contract.CheckPrefix(s.Options.Prefix) != nil {
+			o.reject(t, "want at most %d letters, digits, _ and - of ASCII", contract.MaxToolNameLength-2)
 		}
 	} else if prefixWithServerName && !o.has("prefix") {
-		s.Options.Prefix, s.prefixFromKey = sanitise(s.Key), true
+		s.Options.Prefix, s.prefixFromKey = withUnderscore(sanitise(s.Key)), true
 		if err := contract.CheckPrefix(s.Options.Prefix); err != nil {
 			o.faults.add(o.path, o.node, "the key cannot be the prefix: %v; give it a prefix", err)
 		}
 	}
+}
+
+// withUnderscore returns what stands before the tools' names, as with Strands.
+func withUnderscore(prefix string) string {
+	if prefix == "" {
+		return ""
+	}
+	return prefix + "_"
 }
 
 // reservedService starts the names that Temporal keeps for itself.
