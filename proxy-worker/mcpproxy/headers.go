@@ -1,7 +1,6 @@
 package mcpproxy
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,8 +17,6 @@ import (
 const (
 	keyParamHeader    = "x-mcp-header"
 	paramHeaderPrefix = "Mcp-Param-"
-	base64Prefix      = "=?base64?"
-	base64Suffix      = "?="
 )
 
 // paramHeader is an argument that travels as a header too.
@@ -101,8 +98,8 @@ func headerName(value, typ json.RawMessage) (string, error) {
 	return name, nil
 }
 
-// headersOf returns the headers that a call's arguments ask for. What is absent,
-// null or of another type has none.
+// headersOf returns the headers that a call's arguments ask for, as text that the
+// link encodes. What is absent, null or of another type has none.
 func headersOf(list []paramHeader, arguments json.RawMessage) map[string]string {
 	headers := map[string]string{}
 	for _, h := range list {
@@ -138,23 +135,7 @@ func headerText(value json.RawMessage) (string, bool) {
 		if json.Unmarshal(value, &s) != nil {
 			return "", false
 		}
-		if !plainHeader(s) {
-			s = base64Prefix + base64.StdEncoding.EncodeToString([]byte(s)) + base64Suffix
-		}
 		return s, true
 	}
 	return "", false
-}
-
-// plainHeader reports whether a header carries the text unchanged.
-func plainHeader(s string) bool {
-	if strings.HasPrefix(s, base64Prefix) && strings.HasSuffix(s, base64Suffix) || strings.Trim(s, " \t") != s {
-		return false
-	}
-	for i := range len(s) {
-		if s[i] < 0x20 || s[i] > 0x7e {
-			return false
-		}
-	}
-	return true
 }
