@@ -26,7 +26,9 @@ import (
 type answer = func(ctx context.Context, c *fakeConn, method string, params contract.Object) (string, *contract.ProtocolError)
 
 func always(result string) answer {
-	return func(context.Context, *fakeConn, string, contract.Object) (string, *contract.ProtocolError) { return result, nil }
+	return func(context.Context, *fakeConn, string, contract.Object) (string, *contract.ProtocolError) {
+		return result, nil
+	}
 }
 
 func TestAToolIsListedAndCalled(t *testing.T) {
