@@ -124,8 +124,25 @@ func (s *service) run(ctx context.Context, temporal client.Client, fail context.
 	<-ctx.Done()
 	s.health.started.Store(false)
 	s.logger.Info("stopping; operations go on in Temporal, calls under way get a while to end", "timeout", s.grace)
-	w.Stop()
+	s.stop(w)
 	return context.Cause(ctx)
+}
+
+// stopSlack is what the Worker gets beyond the calls' time, to tell a Temporal
+// that may be away, and to end sessions.
+const stopSlack = 5 * time.Second
+
+func (s *service) stop(w worker.Worker) {
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		w.Stop()
+	}()
+	select {
+	case <-stopped:
+	case <-time.After(s.grace + stopSlack):
+		s.logger.Warn("the Worker has not stopped in time")
+	}
 }
 
 // connect connects to all upstreams at once. Release is never nil.
