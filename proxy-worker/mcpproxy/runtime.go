@@ -132,7 +132,7 @@ func (p *Proxy) acquireRuntime(ctx context.Context) error {
 		r := p.newRuntime()
 		if _, err := r.catalog.refresh(ctx); err != nil && !p.options.ContinueOnError {
 			r.close()
-			return err
+			return forOperator(err)
 		}
 		r.catalog.running.Go(r.catalog.keepFresh)
 		p.mu.Lock()
@@ -143,6 +143,15 @@ func (p *Proxy) acquireRuntime(ctx context.Context) error {
 	defer p.mu.Unlock()
 	p.users++
 	return nil
+}
+
+// forOperator adds to an error what only the operator may know of it.
+func forOperator(err error) error {
+	var failed *mcpclient.Error
+	if errors.As(err, &failed) && failed.Detail != "" {
+		return fmt.Errorf("%w: %s", err, failed.Detail)
+	}
+	return err
 }
 
 // current returns the runtime, nil while no Worker runs.

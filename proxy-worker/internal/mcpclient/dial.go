@@ -42,8 +42,12 @@ func Dial(ctx context.Context, t Transport, o Options) (*Session, error) {
 			Cause:     err,
 		}
 	}
-	if len(said) > 0 {
-		e.Message += "; its last lines on stderr: " + strings.Join(said, " | ")
+	if len(said) > 0 { // of the server's own making: for the operator only
+		lines := "its last lines on stderr: " + strings.Join(said, " | ")
+		if e.Detail != "" {
+			lines = e.Detail + "; " + lines
+		}
+		e.Detail = lines
 	}
 	return nil, e
 }

@@ -86,7 +86,7 @@ func TestAFailedHandshakeSaysWhyAndLeavesNothing(t *testing.T) {
 		"refused":         {flags: []string{"refuse"}, contains: []string{"-32000"}, detail: "go away"},
 		"silent":          {flags: []string{"silent"}, startup: 2 * time.Second, contains: []string{"startup timeout of 2s", "initialize"}},
 		"silent for good": {flags: []string{"deaf", "stubborn"}, startup: 2 * time.Second, contains: []string{"startup timeout of 2s"}},
-		"exit at start":   {flags: []string{"exit-at-start"}, contains: []string{"exited with code 3", "line 2: *** is wrong | line 3", "line 6"}},
+		"exit at start":   {flags: []string{"exit-at-start"}, contains: []string{"exited with code 3"}, detail: "its last lines on stderr: line 2: *** is wrong | line 3: *** is wrong | line 4: *** is wrong | line 5: *** is wrong | line 6: *** is wrong"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
