@@ -71,7 +71,7 @@ e2e *flags:
     @scripts/docker.sh
     @exec scripts/temporal.sh go test -count=1 -timeout 20m "$@" ./e2e/containers/...
 
-# gofmt, go vet and golangci-lint.
+# gofmt, go vet, workflowcheck and golangci-lint.
 [group('3 check')]
 lint:
     @scripts/lint.sh

@@ -1,5 +1,5 @@
 #!/bin/sh
-# gofmt, go vet and golangci-lint over every module, all three even if one finds something.
+# gofmt, go vet, workflowcheck and golangci-lint over every module, all of them even if one finds something.
 set -eu
 
 # Another version finds other things, so it is this one or none.
@@ -35,6 +35,7 @@ if [ -n "$unformatted" ]; then
 	status=1
 fi
 go vet work || status=1
+scripts/workflowcheck.sh || status=1
 for module in $modules; do
 	say "golangci-lint in ${module##*/}"
 	(cd "$module" && "$linter" run --config "$root/.golangci.yml" ./...) || status=1

@@ -3,6 +3,7 @@ package mcpworkflow
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -210,7 +211,7 @@ func (c *Client) execute(ctx workflow.Context, s Service, operation string, inpu
 		return nil, ctx.Err()
 	}
 	f := *resultmap.FromError(err)
-	if f.Code == contract.CodeTimedOut && !started(ctx, future) {
+	if timedOut(err) && !started(ctx, future) {
 		f.Message += fmt.Sprintf(" No handler took it (endpoint %q, service %q, operation %q). "+
 			"The likely cause is that no worker polls the endpoint's task queue.", s.Endpoint, s.Name, operation)
 	}
@@ -224,6 +225,17 @@ func (c *Client) startTimeout(timeout time.Duration) time.Duration {
 		return 0
 	}
 	return start
+}
+
+// timedOut reports whether it was the operation that timed out, rather than what a
+// handler did.
+func timedOut(err error) bool {
+	operation, ok := errors.AsType[*temporal.NexusOperationError](err)
+	if !ok {
+		return false
+	}
+	_, ok = operation.Cause.(*temporal.TimeoutError)
+	return ok
 }
 
 // started reports whether a handler has taken the operation.
