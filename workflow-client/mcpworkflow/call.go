@@ -234,7 +234,7 @@ func timedOut(err error) bool {
 	if !ok {
 		return false
 	}
-	_, ok = operation.Cause.(*temporal.TimeoutError)
+	_, ok = operation.Cause.(*temporal.TimeoutError) //nolint:errorlint // the operation itself
 	return ok
 }
 
