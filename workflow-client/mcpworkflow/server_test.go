@@ -63,7 +63,7 @@ func temporalServer(t *testing.T) client.Client {
 	devServer.Do(func() {
 		var server *testsuite.DevServer
 		server, errDevServer = testsuite.StartDevServer(context.Background(), testsuite.DevServerOptions{
-			ExistingPath: cli, ClientOptions: &client.Options{Logger: quiet()},
+			ExistingPath: cli, ClientOptions: &client.Options{Logger: quiet(), Identity: "mcpworkflow"},
 			LogLevel: "error", Stdout: io.Discard, Stderr: io.Discard,
 			ExtraArgs: []string{"--dynamic-config-value", "activity.enableCallbacks=true"},
 		})
@@ -95,7 +95,12 @@ func newPlace(t *testing.T, prefix string) place {
 
 func newPlaceOf(t *testing.T, c client.Client, prefix string) place {
 	t.Helper()
-	p := place{client: c, name: prefix + "-" + strings.ToLower(rand.Text()[:10])}
+	return newNamedPlace(t, c, prefix+"-"+strings.ToLower(rand.Text()[:10]))
+}
+
+func newNamedPlace(t *testing.T, c client.Client, name string) place {
+	t.Helper()
+	p := place{client: c, name: name}
 	_, err := c.OperatorService().CreateNexusEndpoint(t.Context(), &operatorservice.CreateNexusEndpointRequest{
 		Spec: &nexuspb.EndpointSpec{Name: p.name, Target: &nexuspb.EndpointTarget{Variant: &nexuspb.EndpointTarget_Worker_{
 			Worker: &nexuspb.EndpointTarget_Worker{Namespace: client.DefaultNamespace, TaskQueue: p.name},
@@ -168,4 +173,8 @@ func service(name string, operations ...nexus.RegisterableOperation) *nexus.Serv
 // workflowNamed registers a Workflow that a test runs once or more.
 func workflowNamed(w worker.Worker, name string, f any) {
 	w.RegisterWorkflowWithOptions(f, workflow.RegisterOptions{Name: name})
+}
+
+func nexusFailure(context.Context, any, nexus.StartOperationOptions) (any, error) {
+	return nil, nexus.NewOperationFailedErrorf("It does not work.")
 }
