@@ -179,7 +179,7 @@ func recordHistories(t *testing.T) {
 		require.NoError(t, err)
 		host, err := os.Hostname() // is in the name of the sticky queue
 		require.NoError(t, err)
-		data = bytes.ReplaceAll(data, []byte(host), []byte("worker"))
+		data = bytes.ReplaceAll(data, []byte(`"`+host+":"), []byte(`"worker:`))
 		require.NoError(t, os.WriteFile(file, append(data, '\n'), 0o600))
 	}
 }
