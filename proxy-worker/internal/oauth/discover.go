@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -100,13 +101,15 @@ func (h *Handler) resourceMetadata(ctx context.Context, c *challenge) (*resource
 	if c.metadata != "" {
 		places = slices.Insert(places, 0, c.metadata)
 	}
+	var last error
 	for _, place := range places {
 		var m resourceMetadata
 		ok, err := h.metadata(ctx, place, &m)
-		if err != nil {
+		if err != nil && !isRetryable(err) {
 			return nil, err
 		}
 		if !ok {
+			last = cmp.Or(last, err) // another place may do
 			continue
 		}
 		// Metadata of another resource would have our token made out for that one.
@@ -117,6 +120,9 @@ func (h *Handler) resourceMetadata(ctx context.Context, c *challenge) (*resource
 			return nil, &Error{Message: "the server's OAuth metadata names no authorization server"}
 		}
 		return &m, nil
+	}
+	if last != nil {
+		return nil, last
 	}
 	return &resourceMetadata{Resource: c.server.String(), Servers: []string{root.String()}}, nil
 }
@@ -142,6 +148,7 @@ func (h *Handler) serverMetadata(ctx context.Context, issuer string) (*endpoint,
 	if path != "" {
 		places = append(places, root+path+wellKnownOpenID)
 	}
+	var last error
 	for _, place := range places {
 		var m struct {
 			Issuer        string   `json:"issuer"`
@@ -149,10 +156,11 @@ func (h *Handler) serverMetadata(ctx context.Context, issuer string) (*endpoint,
 			Methods       []string `json:"token_endpoint_auth_methods_supported"`
 		}
 		ok, err := h.metadata(ctx, place, &m)
-		if err != nil {
+		if err != nil && !isRetryable(err) {
 			return nil, err
 		}
 		if !ok {
+			last = cmp.Or(last, err) // another place may do
 			continue
 		}
 		if strings.TrimSuffix(m.Issuer, "/") != strings.TrimSuffix(issuer, "/") {
@@ -172,6 +180,9 @@ func (h *Handler) serverMetadata(ctx context.Context, issuer string) (*endpoint,
 			return nil, &Error{Message: "the authorization server takes no client secret", Detail: root}
 		}
 		return at, nil
+	}
+	if last != nil {
+		return nil, last
 	}
 	return nil, &Error{Message: "no token endpoint was found; state the token URL", Detail: root}
 }
@@ -205,6 +216,11 @@ func (h *Handler) metadata(ctx context.Context, from string, v any) (bool, error
 		return false, nil // a page that is there for every path
 	}
 	return true, nil
+}
+
+func isRetryable(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Retryable
 }
 
 // checkRedirect follows redirects of metadata, and none of a request that has the

@@ -71,6 +71,8 @@ type token struct {
 	stale time.Time // zero: never
 }
 
+func (t *token) fresh() bool { return t.stale.IsZero() || time.Now().Before(t.stale) }
+
 // flight is one request for a token, which any number of callers wait for.
 type flight struct {
 	done  chan struct{}
@@ -132,7 +134,7 @@ func (s source) Token() (*oauth2.Token, error) {
 	h := s.handler
 	h.mu.Lock()
 	current := h.token
-	if current != nil && (current.stale.IsZero() || time.Now().Before(current.stale)) {
+	if current != nil && current.fresh() {
 		h.mu.Unlock()
 		return &current.Token, nil
 	}
@@ -156,8 +158,8 @@ func (h *Handler) Authorize(ctx context.Context, req *http.Request, resp *http.R
 	_ = resp.Body.Close()
 	h.mu.Lock()
 	if h.token != nil {
-		refused := req.Header.Get("Authorization")
-		if refused != "Bearer "+h.token.AccessToken && refused != "" && (h.token.stale.IsZero() || time.Now().Before(h.token.stale)) {
+		newer := req.Header.Get("Authorization") != "Bearer "+h.token.AccessToken
+		if newer && h.token.fresh() {
 			h.mu.Unlock()
 			return nil
 		}

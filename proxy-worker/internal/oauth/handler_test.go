@@ -234,6 +234,17 @@ func TestConcurrentCallersShareOneRequest(t *testing.T) {
 	require.Equal(t, "token-2", got)
 }
 
+// Requests that went out before there was a token share the first one.
+func TestFirstRefusalsShareOneRequest(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	h := newHandler(t, oauth.Options{})
+	for range 3 {
+		require.NoError(t, refused(t, h, s.URL+"/mcp", ""))
+	}
+	require.Equal(t, 1, s.count())
+}
+
 func TestRefreshBeforeExpiry(t *testing.T) {
 	t.Parallel()
 	for name, expires := range map[string]any{"number": 2, "text": "2"} {
@@ -403,6 +414,19 @@ func TestDiscovery(t *testing.T) {
 		"server of 2025-03-26": {
 			prepare:  func(s *server) { delete(s.paths, "/.well-known/oauth-protected-resource/mcp") },
 			resource: "/mcp",
+		},
+		"one place fails": {
+			prepare: func(s *server) {
+				s.paths["/.well-known/oauth-protected-resource"] = s.paths["/.well-known/oauth-protected-resource/mcp"]
+				s.paths["/.well-known/oauth-protected-resource/mcp"] = func() any { panic(http.ErrAbortHandler) }
+			},
+			scope: "tools", resource: "/mcp",
+		},
+		"every place fails": {
+			prepare: func(s *server) {
+				s.paths["/.well-known/oauth-protected-resource/mcp"] = func() any { panic(http.ErrAbortHandler) }
+			},
+			fails: "cannot be reached",
 		},
 		"nothing": {
 			prepare: func(s *server) { s.paths = nil },

@@ -117,6 +117,7 @@ func failure(t *testing.T, err error) *mcpclient.Error {
 	require.ErrorAs(t, err, &e)
 	for _, text := range []string{e.Message, e.Detail, err.Error()} {
 		require.NotContains(t, text, secret)
+		require.NotContains(t, text, "key=")
 	}
 	require.NotEmpty(t, e.Message)
 	return e
@@ -214,6 +215,22 @@ func TestOutcomes(t *testing.T) {
 			stream(w, "data: "+answer7[:30])
 			panic(http.ErrAbortHandler)
 		}, sent, true, 0},
+		"body without end": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			for {
+				if _, err := w.Write(make([]byte, 1<<10)); err != nil {
+					return
+				}
+			}
+		}, sent, false, 0},
+		"error body without end": {func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusBadRequest)
+			for {
+				if _, err := w.Write(make([]byte, 1<<10)); err != nil {
+					return
+				}
+			}
+		}, refused, false, 0},
 		"event too large": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			_, _ = io.WriteString(w, "data: ")

@@ -162,6 +162,7 @@ func TestRedirect(t *testing.T) {
 		ok    bool
 	}{
 		"same origin":    {to: "/b", chain: 1, ok: true},
+		"whole address":  {to: "http://HOST/b", chain: 1, ok: true},
 		"five":           {to: "/b", chain: 5, ok: true},
 		"six":            {to: "/b", chain: 6},
 		"another origin": {to: elsewhere.URL + "/?" + secret, chain: 1},
@@ -172,7 +173,7 @@ func TestRedirect(t *testing.T) {
 			link, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
 				body, _ := io.ReadAll(r.Body)
 				if int(n.Add(1)) <= c.chain {
-					http.Redirect(w, r, c.to, http.StatusTemporaryRedirect)
+					http.Redirect(w, r, strings.Replace(c.to, "HOST", r.Host, 1), http.StatusTemporaryRedirect)
 					return
 				}
 				user, password, _ := r.BasicAuth()

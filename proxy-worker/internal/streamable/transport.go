@@ -17,7 +17,10 @@ import (
 	"github.com/durable-mcp/durable-mcp/proxy-worker/internal/redact"
 )
 
-const defaultMaxMessageBytes = 16 << 20
+const (
+	defaultMaxMessageBytes = 16 << 20
+	maxMaxMessageBytes     = 1 << 40 // no limit at all, and far from an overflow
+)
 
 // Options are the options of [New] and [NewSSE].
 type Options struct {
@@ -74,7 +77,7 @@ func New(o Options) (*Transport, error) {
 		url:     u,
 		headers: headers,
 		oauth:   o.OAuth,
-		max:     cmp.Or(o.MaxMessageBytes, defaultMaxMessageBytes),
+		max:     min(cmp.Or(o.MaxMessageBytes, defaultMaxMessageBytes), maxMaxMessageBytes),
 		log:     o.Logger,
 		redact:  redactor(o),
 	}
