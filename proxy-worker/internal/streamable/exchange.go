@@ -19,6 +19,13 @@ const methodInitialize = "initialize"
 // codeMethodNotFound is JSON-RPC's "method not found".
 const codeMethodNotFound = -32601
 
+// Codes under which the SDKs of other languages refuse, without an ID and with
+// status 400, a request of a session that they do not know.
+const (
+	codeBadSession = -32000
+	codeNoSession  = -32001
+)
+
 // drainTime is how long a response whose answer is there may take to end by
 // itself, so that its connection can serve again.
 const drainTime = 250 * time.Millisecond
@@ -123,6 +130,9 @@ func (l *link) errorBody(m mcpclient.Message, resp *http.Response, session bool)
 			return raw, nil
 		}
 	case matchesNull:
+		if session && resp.StatusCode == http.StatusBadRequest && (code == codeBadSession || code == codeNoSession) {
+			return nil, sessionEnded(refusal)
+		}
 		// These three say by their status alone what is to be done about them.
 		if !refusal.Lost && resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusTooManyRequests {
 			return raw, nil

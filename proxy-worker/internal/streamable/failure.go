@@ -81,8 +81,7 @@ func (t *Transport) status(resp *http.Response, session bool) *mcpclient.Error {
 	switch {
 	case code == http.StatusNotFound && session:
 		// The server no longer knows the session (Streamable HTTP, "Session Management").
-		e.Outcome, e.Lost, e.Retryable = mcpclient.NotSent, true, true
-		e.Message = "the server has ended the session"
+		return sessionEnded(e)
 	case code == http.StatusUnauthorized:
 		e.Message = "the server does not accept the credentials (HTTP status 401)"
 	case code == http.StatusForbidden:
@@ -96,6 +95,13 @@ func (t *Transport) status(resp *http.Response, session bool) *mcpclient.Error {
 		e.Outcome, e.Retryable, e.RetryAfter = mcpclient.Sent, true, retryAfter(resp.Header)
 		e.Message = fmt.Sprintf("the server failed with HTTP status %d", code)
 	}
+	return e
+}
+
+// sessionEnded makes a refusal that of a server which no longer knows the session.
+func sessionEnded(e *mcpclient.Error) *mcpclient.Error {
+	e.Outcome, e.Lost, e.Retryable = mcpclient.NotSent, true, true
+	e.Message = "the server has ended the session"
 	return e
 }
 

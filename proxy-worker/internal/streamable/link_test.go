@@ -307,10 +307,14 @@ func TestErrorBodyIsAnAnswer(t *testing.T) {
 
 func TestLostSession(t *testing.T) {
 	t.Parallel()
-	for name, body := range map[string]string{
-		"plain": "404 page not found",
-		"null":  `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}`,
-		"id":    `{"jsonrpc":"2.0","id":7,"error":{"code":-32001,"message":"Session not found"}}`,
+	for name, c := range map[string]struct {
+		code int
+		body string
+	}{
+		"plain":    {404, "404 page not found"},
+		"null":     {404, `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}`},
+		"id":       {404, `{"jsonrpc":"2.0","id":7,"error":{"code":-32001,"message":"Session not found"}}`},
+		"400 null": {400, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -318,7 +322,7 @@ func TestLostSession(t *testing.T) {
 				if r.Header.Get("Mcp-Session-Id") != "session-1" {
 					t.Error("the request names no session")
 				}
-				status(404, body)(w, r)
+				status(c.code, c.body)(w, r)
 			}))
 			initialize(t, link, false)
 			for range 2 { // the second finds the link closed
