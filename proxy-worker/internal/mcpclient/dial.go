@@ -65,7 +65,7 @@ func (d *dialer) dial(ctx context.Context) error {
 	if err := d.open(ctx); err != nil {
 		return err
 	}
-	offer := newestLegacy
+	var offer string
 	switch {
 	case d.pinned == "":
 		done, next, err := d.probe(ctx)
@@ -288,14 +288,12 @@ func server(version string, info json.RawMessage, result *contract.Object) Serve
 // notConnected turns what ended a handshake into the error of a connection: no
 // call was sent.
 func notConnected(err error) *Error {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		c := *e
 		c.Outcome, c.Lost, c.Message = NotSent, false, "connect: "+e.Message
 		return &c
 	}
-	var pe *contract.ProtocolError
-	if errors.As(err, &pe) {
+	if pe, ok := errors.AsType[*contract.ProtocolError](err); ok {
 		return &Error{
 			Message: fmt.Sprintf("connect: the server refused the handshake with JSON-RPC error %d", pe.Code),
 			Detail:  pe.Message,

@@ -199,8 +199,7 @@ func (l *frameLink) write() {
 
 // asError words an error of the frames.
 func asError(err error) *Error {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
 	return &Error{Lost: true, Retryable: true, Message: "the connection to the server broke", Detail: err.Error(), Cause: err}

@@ -11,8 +11,8 @@ import (
 // A subscription that ended is made anew after a pause, which doubles while the
 // server keeps ending it at once.
 const (
-	listenPauseMin = time.Second
-	listenPauseMax = time.Minute
+	firstListenPause   = time.Second
+	longestListenPause = time.Minute
 )
 
 // listen subscribes to the lists that a modern server tells the changes of
@@ -32,7 +32,7 @@ func (s *Session) listen() {
 	var params contract.Object
 	params.Set("notifications", wanted.JSON())
 	s.background(func() {
-		for pause := listenPauseMin; ; pause = min(2*pause, listenPauseMax) {
+		for pause := firstListenPause; ; pause = min(2*pause, longestListenPause) {
 			began := time.Now()
 			_, err := s.Call(s.closing, Request{Method: methodListen, Params: params.JSON()})
 			var pe *contract.ProtocolError
@@ -41,8 +41,8 @@ func (s *Session) listen() {
 				return
 			}
 			s.options.Logger.Debug("the subscription to list changes ended", "error", err)
-			if time.Since(began) > listenPauseMax {
-				pause = listenPauseMin
+			if time.Since(began) > longestListenPause {
+				pause = firstListenPause
 			}
 			timer := time.NewTimer(pause)
 			select {

@@ -72,14 +72,12 @@ func (m *Incoming) IsResponse() bool { return m.Method == "" }
 func DecodeIncoming(raw json.RawMessage) (Incoming, error) {
 	m := Incoming{Raw: raw}
 	o, err := contract.ParseObject(raw)
+	if err != nil && json.Valid(raw) { // an object whose text is not UTF-8, or none
+		m.Fault = err
+		o, err = contract.ParseObject(bytes.ToValidUTF8(raw, []byte("\uFFFD")))
+	}
 	if err != nil {
-		if !json.Valid(raw) || contract.TypeName(raw) != "an object" {
-			return Incoming{}, err
-		}
-		m.Fault = err // JSON, but not in UTF-8
-		if o, err = contract.ParseObject(bytes.ToValidUTF8(raw, []byte("\uFFFD"))); err != nil {
-			return Incoming{}, err
-		}
+		return Incoming{}, err
 	}
 	if id := o.Get("id"); !contract.IsNull(id) {
 		m.ID = id

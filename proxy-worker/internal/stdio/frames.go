@@ -52,13 +52,13 @@ func start(o Options, path string) (*frames, error) {
 	}
 	if err != nil {
 		for _, f := range files {
-			f.Close()
+			_ = f.Close()
 		}
 		return nil, err
 	}
-	stdin.Close()
-	stdout.Close()
-	stderr.Close()
+	_ = stdin.Close()
+	_ = stdout.Close()
+	_ = stderr.Close()
 	f := &frames{options: o, process: p, stdin: stdinWrite, stdout: stdoutRead, reader: bufio.NewReaderSize(stdoutRead, 32<<10)}
 	f.stderr = readStderr(stderrRead, o)
 	return f, nil
@@ -114,7 +114,7 @@ func (f *frames) Stderr() []string { return f.stderr.last() }
 
 // end begins the end of the process.
 func (f *frames) end() {
-	f.stdin.Close()
+	_ = f.stdin.Close()
 	f.process.Stop()
 }
 
@@ -123,7 +123,7 @@ func (f *frames) Close() {
 	f.close.Do(func() {
 		f.end()
 		f.process.Close()
-		f.stdout.Close()
+		_ = f.stdout.Close()
 		f.stderr.close()
 	})
 }

@@ -116,7 +116,7 @@ func TestACommandThatDoesNotStart(t *testing.T) {
 	plain := filepath.Join(dir, "plain")
 	require.NoError(t, os.WriteFile(plain, []byte("text"), 0o600))
 	garbage := filepath.Join(dir, "garbage")
-	require.NoError(t, os.WriteFile(garbage, []byte("\x7fELF but not really"), 0o700)) //nolint:gosec // it has to be executable
+	require.NoError(t, os.WriteFile(garbage, []byte("\x7fELF but not really"), 0o700))
 	for name, test := range map[string]struct {
 		o    stdio.Options
 		want string

@@ -29,7 +29,7 @@ func started(t *testing.T, file string) []int {
 	}
 	require.NoError(t, err)
 	var pids []int
-	for _, f := range strings.Fields(string(b)) {
+	for f := range strings.FieldsSeq(string(b)) {
 		pid, err := strconv.Atoi(f)
 		require.NoError(t, err)
 		pids = append(pids, pid)
@@ -154,7 +154,7 @@ func own() {
 func owner(t *testing.T) (*exec.Cmd, *bufio.Reader, []int) {
 	t.Helper()
 	c := exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0])
-	c.Env = []string{serverEnv + "=owner"}
+	c.Env = []string{serverEnv + "=owner", quickExit}
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.Stderr = os.Stderr
 	out, err := c.StdoutPipe()

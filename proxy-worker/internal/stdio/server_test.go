@@ -41,7 +41,7 @@ func stubborn() {
 		if start.Start() == nil {
 			fmt.Fprintln(os.Stdout, os.Getpid(), start.Process.Pid)
 		}
-		os.Stdout.Close()
+		_ = os.Stdout.Close()
 	}
 	select {}
 }
@@ -89,7 +89,7 @@ func (s *testServer) serve() int {
 				return 8
 			}
 			fmt.Fprintln(file, os.Getpid(), os.Getppid())
-			file.Close()
+			_ = file.Close()
 		}
 	}
 	if s.is("stubborn") {
@@ -215,7 +215,7 @@ func (s *testServer) call(r request) (int, bool) {
 	case "exit":
 		return number, true
 	case "close-stdout":
-		os.Stdout.Close()
+		_ = os.Stdout.Close()
 	case "stop-reading":
 		s.result(r.ID, struct{}{})
 		select {}

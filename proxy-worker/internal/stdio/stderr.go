@@ -101,6 +101,6 @@ func (s *stderr) wait(limit time.Duration) {
 
 func (s *stderr) close() {
 	s.wait(exitGrace) // what is in the pipe, where somebody still holds it open
-	s.file.Close()
+	_ = s.file.Close()
 	<-s.done
 }

@@ -16,9 +16,13 @@ import (
 // patience is how long a test waits for what must happen.
 const patience = 30 * time.Second
 
+// quickExit: a program that is built to find data races sleeps for a second before
+// it ends, where nobody says otherwise.
+const quickExit = "GORACE=atexit_sleep_ms=0"
+
 // server returns the options of a test server with faults.
 func server(flags ...string) stdio.Options {
-	return stdio.Options{Command: os.Args[0], Args: flags, Env: []string{serverEnv + "=1"}}
+	return stdio.Options{Command: os.Args[0], Args: flags, Env: []string{serverEnv + "=1", quickExit}}
 }
 
 func options() mcpclient.Options {

@@ -56,18 +56,11 @@ func Start(s Spec) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer controlRead.Close()
 	status, statusWrite, err := os.Pipe()
 	if err != nil {
-		control.Close()
+		_ = controlRead.Close()
+		_ = control.Close()
 		return nil, err
-	}
-	defer statusWrite.Close()
-	self, err := executable()
-	if err != nil {
-		control.Close()
-		status.Close()
-		return nil, fmt.Errorf("this program does not find its own executable: %w", err)
 	}
 	env := s.Env
 	if env == nil {
@@ -75,16 +68,19 @@ func Start(s Spec) (*Process, error) {
 	}
 	p := &Process{control: control, started: make(chan error, 1), done: make(chan struct{})}
 	p.command = &exec.Cmd{
-		Path:        self,
+		Path:        executable(),
 		Args:        append([]string{argv0, s.Path}, s.Args...),
 		Dir:         s.Dir,
 		Env:         env,
 		ExtraFiles:  []*os.File{controlRead, statusWrite, s.Stdin, s.Stdout, s.Stderr},
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true}, // an interrupt at the terminal is the owner's to handle
 	}
-	if err := p.command.Start(); err != nil {
-		control.Close()
-		status.Close()
+	err = p.command.Start()
+	_ = controlRead.Close()
+	_ = statusWrite.Close() // the end of the supervisor is the end of the pipe
+	if err != nil {
+		_ = control.Close()
+		_ = status.Close()
 		return nil, err
 	}
 	go p.watch(status)
@@ -96,14 +92,18 @@ func Start(s Spec) (*Process, error) {
 }
 
 // executable works also where the file was replaced while the program runs.
-func executable() (string, error) {
+func executable() string {
 	if runtime.GOOS == "linux" {
 		const self = "/proc/self/exe"
 		if _, err := os.Stat(self); err == nil {
-			return self, nil
+			return self
 		}
 	}
-	return os.Executable()
+	path, err := os.Executable()
+	if err != nil {
+		return os.Args[0] // better than nothing; if it is wrong, the start says so
+	}
+	return path
 }
 
 // Pid returns the process's ID, which is that of its group too.
@@ -130,7 +130,7 @@ func (p *Process) Exit() string {
 // end by itself, which a closed standard input asks for, then SIGTERM and another
 // second, then SIGKILL.
 func (p *Process) Stop() {
-	p.stop.Do(func() { p.control.Close() })
+	p.stop.Do(func() { _ = p.control.Close() })
 }
 
 // closeTimeout is what Stop takes at most, and a second.
@@ -159,7 +159,7 @@ func (p *Process) Close() {
 // watch reads what the supervisor reports until it ends.
 func (p *Process) watch(status *os.File) {
 	defer close(p.done)
-	defer status.Close()
+	defer func() { _ = status.Close() }()
 	reported := false
 	for lines := bufio.NewScanner(status); lines.Scan(); {
 		word, rest, _ := strings.Cut(lines.Text(), " ")

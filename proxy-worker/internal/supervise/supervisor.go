@@ -29,7 +29,7 @@ const (
 	// killTimeout bounds the wait for what got SIGKILL; a process that hangs in
 	// the kernel must not hold its supervisor for ever.
 	killTimeout = 2 * time.Second
-	killPause   = 5 * time.Millisecond
+	killPause   = time.Millisecond // what forks meanwhile must not get ahead
 )
 
 func init() {
@@ -51,7 +51,7 @@ func supervise(path string, args []string) int {
 	// ignored here the process would ignore too.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 
-	pid, err := syscall.ForkExec(path, args, &syscall.ProcAttr{
+	pid, err := syscall.ForkExec(path, args, &syscall.ProcAttr{ //nolint:gosec // the owner names the command
 		Env:   os.Environ(),
 		Files: []uintptr{fdStdin, fdStdout, fdStderr},
 		Sys:   processAttributes(),

@@ -27,15 +27,43 @@ func processAttributes() *syscall.SysProcAttr {
 
 // signalAll signals every descendant and returns how many there were.
 func signalAll(pid int, s syscall.Signal) int {
-	table := processTable()
-	if len(table) == 0 { // no /proc
-		_ = syscall.Kill(-pid, s)
+	pids, ok := descendants(os.Getpid())
+	if !ok {
+		table := processTable()
+		if len(table) == 0 { // no /proc
+			_ = syscall.Kill(-pid, s)
+		}
+		pids = below(table, os.Getpid(), pid)
 	}
-	pids := below(table, os.Getpid(), pid)
 	for _, pid := range pids {
 		_ = syscall.Kill(pid, s) // it may have ended
 	}
 	return len(pids)
+}
+
+// descendants follows the lists of children: proc_pid_task_children(5). That is
+// quick, so that processes that fork do not get ahead. It reports whether the
+// kernel has the lists.
+func descendants(of int) (pids []int, ok bool) {
+	seen := map[int]bool{}
+	for queue := []int{of}; len(queue) > 0; queue = queue[1:] {
+		tasks := "/proc/" + strconv.Itoa(queue[0]) + "/task/"
+		threads, _ := os.ReadDir(tasks) // none: it has ended
+		for _, thread := range threads {
+			list, err := os.ReadFile(tasks + thread.Name() + "/children")
+			if err != nil {
+				continue
+			}
+			ok = true
+			for field := range bytes.FieldsSeq(list) {
+				if pid, err := strconv.Atoi(string(field)); err == nil && !seen[pid] {
+					seen[pid] = true
+					pids, queue = append(pids, pid), append(queue, pid)
+				}
+			}
+		}
+	}
+	return pids, ok
 }
 
 // processTable reads /proc: proc_pid_stat(5).
@@ -44,7 +72,7 @@ func processTable() []entry {
 	if err != nil {
 		return nil
 	}
-	defer dir.Close()
+	defer func() { _ = dir.Close() }()
 	names, _ := dir.Readdirnames(-1)
 	table := make([]entry, 0, len(names))
 	for _, name := range names {
