@@ -34,12 +34,12 @@ func (s Service) served(tool string) string {
 	return s.Prefix + "_" + tool
 }
 
-// Source reads manifests. An [operation.Client] behind an adapter is one.
+// Source reads what services say of themselves. An [operation.Client] behind an adapter is one.
 type Source interface {
-	// ListTools reads one page of a service's manifest within the timeout. The
-	// error is operation.ErrNoAnswer where Temporal took the question and no
-	// worker answered it.
-	ListTools(ctx context.Context, s Service, cursor string, timeout time.Duration) (json.RawMessage, error)
+	// List reads one page of a list of a service within the timeout, by the MCP
+	// method: [ListTools] is its manifest. The error is operation.ErrNoAnswer
+	// where Temporal took the question and no worker answered it.
+	List(ctx context.Context, s Service, method, cursor string, timeout time.Duration) (json.RawMessage, error)
 	// PolledSince reports whether a worker asked for the service's tasks after
 	// t. It must not reach the service. An error means that it cannot tell.
 	PolledSince(ctx context.Context, s Service, t time.Time) (bool, error)
@@ -55,7 +55,7 @@ type Options struct {
 	// tool is left out with a warning. Nil serves every tool.
 	Check func(contract.Tool) error
 	// OnChange is called, from one goroutine at a time, with each snapshot that
-	// differs from the one before it. Set it before Run.
+	// serves otherwise than the one before it. Set it before Run.
 	OnChange func(*Snapshot)
 	// Logger gets warnings, each once. Defaults to slog.Default().
 	Logger *slog.Logger
@@ -82,7 +82,9 @@ type Catalog struct {
 // state is what is known of one service.
 type state struct {
 	service  Service
+	id       string             // tells it from the others
 	manifest *contract.Manifest // nil until it answered once
+	lists    map[string]list    // by method; missing until it was asked for once
 	err      error              // of the last try
 	failures int                // in a row
 	failed   time.Time          // when the last failed try began
@@ -126,6 +128,9 @@ func New(source Source, services []Service, options Options) (*Catalog, error) {
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
+	for _, s := range c.states {
+		s.id = identify(s.service, c.states)
+	}
 	c.snapshot = build(c.states)
 	c.told = c.snapshot
 	return c, nil
@@ -162,12 +167,20 @@ const minAsk = time.Second
 
 // Lookup returns the tool with the served name. For a name that nobody knows
 // the services are asked again first, once for all callers that wait.
-func (c *Catalog) Lookup(ctx context.Context, name string) (Entry, bool) {
-	if e, ok := c.Snapshot().Find(name); ok {
-		return e, true
-	}
-	if e, ok := c.Ready(ctx).Find(name); ok {
-		return e, true
+func (c *Catalog) Lookup(ctx context.Context, name string) (e Entry, ok bool) {
+	c.lookUp(ctx, c.Ready, func(s *Snapshot) bool { e, ok = s.Find(name); return ok })
+	return e, ok
+}
+
+// LookupPrompt is [Catalog.Lookup] for a prompt.
+func (c *Catalog) LookupPrompt(ctx context.Context, name string) (item Item, ok bool) {
+	c.lookUp(ctx, c.ReadyLists, func(s *Snapshot) bool { item, ok = s.FindPrompt(name); return ok })
+	return item, ok
+}
+
+func (c *Catalog) lookUp(ctx context.Context, ready func(context.Context) *Snapshot, found func(*Snapshot) bool) {
+	if found(c.Snapshot()) || found(ready(ctx)) {
+		return
 	}
 	c.mu.Lock()
 	wants := refreshable
@@ -178,7 +191,7 @@ func (c *Catalog) Lookup(ctx context.Context, name string) (Entry, bool) {
 	}
 	c.mu.Unlock()
 	c.ask(ctx, wants)
-	return c.Snapshot().Find(name)
+	found(c.Snapshot())
 }
 
 // Refresh asks every service that answered the last time, or has not been asked
@@ -249,7 +262,6 @@ func (c *Catalog) claim(wants func(*state) bool) (idle []*state, tries []<-chan 
 }
 
 func (c *Catalog) askOne(ctx context.Context, s *state) {
-	began := time.Now()
 	c.mu.Lock()
 	lastErr, failed := s.err, s.failed
 	c.mu.Unlock()
@@ -257,11 +269,19 @@ func (c *Catalog) askOne(ctx context.Context, s *state) {
 		c.finish(s, func() { s.due = time.Now().Add(pollInterval) })
 		return
 	}
-	m, err := c.collect(ctx, s.service)
+	began := time.Now()
+	deadline := began.Add(c.options.DiscoveryTimeout)
+	m, err := c.manifest(ctx, s.service, deadline)
+	var lists map[string]list
+	if err == nil {
+		// The tools are served while the service is asked for more.
+		c.update(s, func() { s.err, s.failures, s.manifest = nil, 0, &m })
+		lists = c.lists(ctx, s, &m, deadline)
+	}
 	c.finish(s, func() {
 		switch {
 		case err == nil:
-			s.err, s.failures, s.manifest = nil, 0, &m
+			s.lists = lists
 			s.due = time.Now().Add(c.options.RefreshInterval)
 		case ctx.Err() == nil:
 			s.err, s.failed = err, began
@@ -271,16 +291,9 @@ func (c *Catalog) askOne(ctx context.Context, s *state) {
 	})
 }
 
-// collect reads a service's whole manifest within the discovery timeout.
-func (c *Catalog) collect(ctx context.Context, s Service) (contract.Manifest, error) {
-	deadline, pages := time.Now().Add(c.options.DiscoveryTimeout), 0
-	m, err := contract.Collect(ctx, func(ctx context.Context, cursor string) (json.RawMessage, error) {
-		left := time.Until(deadline)
-		if pages++; pages > 1 && left <= 0 {
-			return nil, fmt.Errorf("its manifest has more than the %d pages that were read within %v", pages-1, c.options.DiscoveryTimeout)
-		}
-		return c.source.ListTools(ctx, s, cursor, left)
-	})
+// manifest reads a service's whole manifest by the deadline.
+func (c *Catalog) manifest(ctx context.Context, s Service, deadline time.Time) (contract.Manifest, error) {
+	m, err := contract.Collect(ctx, c.pages(s, ListTools, deadline))
 	if err != nil || c.options.Check == nil {
 		return m, err
 	}
@@ -296,19 +309,38 @@ func (c *Catalog) collect(ctx context.Context, s Service) (contract.Manifest, er
 	return m, nil
 }
 
-// finish ends a try: it records what came of it and tells of the change. Who
-// waits for the catalog goes on after that: what it sees then is served already.
+// pages returns what reads the pages of one list of a service by the deadline.
+func (c *Catalog) pages(s Service, method string, deadline time.Time) contract.PageFunc {
+	read := 0
+	return func(ctx context.Context, cursor string) (json.RawMessage, error) {
+		left := time.Until(deadline)
+		if left <= 0 {
+			return nil, fmt.Errorf("%s has more than the %d pages that were read within %v", method, read, c.options.DiscoveryTimeout)
+		}
+		read++
+		return c.source.List(ctx, s, method, cursor, left)
+	}
+}
+
+// finish ends a try. Who waits for it goes on after that: what it sees then is
+// served already.
 func (c *Catalog) finish(s *state, record func()) {
+	c.update(s, record)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	close(s.asking)
+	s.asking = nil
+}
+
+// update records what came of a try and tells of the change.
+func (c *Catalog) update(s *state, record func()) {
 	c.mu.Lock()
 	record()
-	asking := s.asking
-	s.asking = nil
 	c.publish()
 	c.mu.Unlock()
 	told := c.tell()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	close(asking)
 	// Another service may have answered meanwhile, and not be served yet.
 	if !c.isReady && told.everyServiceAsked() {
 		c.isReady = true
@@ -352,13 +384,13 @@ func (c *Catalog) publish() {
 	c.logged = now
 }
 
-// tell hands the latest snapshot on if its tools differ from what was told last,
-// and returns it.
+// tell hands the latest snapshot on if what it serves differs from what was told
+// last, and returns it.
 func (c *Catalog) tell() *Snapshot {
 	c.notify.Lock()
 	defer c.notify.Unlock()
 	s := c.Snapshot()
-	if s.sameTools(c.told) {
+	if s.serves(c.told) {
 		return s
 	}
 	c.told = s

@@ -55,7 +55,7 @@ func (s *source) counts(service string) (asked, looked int) {
 	return s.asked[service], s.looked[service]
 }
 
-func (s *source) ListTools(ctx context.Context, service catalog.Service, _ string, timeout time.Duration) (json.RawMessage, error) {
+func (s *source) List(ctx context.Context, service catalog.Service, _, _ string, timeout time.Duration) (json.RawMessage, error) {
 	s.mu.Lock()
 	s.asked[service.Name]++
 	a := s.answers[service.Name]
@@ -450,7 +450,7 @@ func TestNewNamesEveryFault(t *testing.T) {
 // endless is a service whose every page names another one.
 type endless struct{ pages int }
 
-func (e *endless) ListTools(context.Context, catalog.Service, string, time.Duration) (json.RawMessage, error) {
+func (e *endless) List(context.Context, catalog.Service, string, string, time.Duration) (json.RawMessage, error) {
 	e.pages++
 	<-time.After(100 * time.Millisecond)
 	return json.RawMessage(fmt.Sprintf(`{"tools":[],"nextCursor":"%d"}`, e.pages)), nil

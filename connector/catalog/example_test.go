@@ -16,7 +16,7 @@ import (
 // files is a source of your own: manifests that are known beforehand.
 type files map[string]string
 
-func (f files) ListTools(_ context.Context, s catalog.Service, _ string, _ time.Duration) (json.RawMessage, error) {
+func (f files) List(_ context.Context, s catalog.Service, _, _ string, _ time.Duration) (json.RawMessage, error) {
 	manifest, ok := f[s.Name]
 	if !ok {
 		return nil, fmt.Errorf("there is no manifest of %q", s.Name)

@@ -13,7 +13,7 @@ import (
 // inTurn are services of one tool each, of which "a" answers when it may.
 type inTurn struct{ may chan struct{} }
 
-func (s inTurn) ListTools(_ context.Context, service catalog.Service, _ string, _ time.Duration) (json.RawMessage, error) {
+func (s inTurn) List(_ context.Context, service catalog.Service, _, _ string, _ time.Duration) (json.RawMessage, error) {
 	if service.Name == "a" {
 		<-s.may
 	}

@@ -26,8 +26,17 @@ type ServiceState struct {
 	// Err is why the last try failed, nil if it did not. The tools of an
 	// earlier answer stay served.
 	Err error
-	// Warnings name the tools that are left out, and why.
+	// Warnings name the tools that are left out, and why, and the lists that do
+	// not come.
 	Warnings []string
+	// ListErr is why the last try at the service's other lists failed. What an
+	// earlier answer had stays served.
+	ListErr error
+	// Resources, Templates and Prompts are how many of each the service has.
+	Resources, Templates, Prompts int
+
+	listed    bool // its other lists were asked for once
+	templates []string
 }
 
 // Snapshot is the catalog at one moment. It does not change.
@@ -38,6 +47,8 @@ type Snapshot struct {
 	Services []ServiceState
 
 	byName map[string]int
+	items  map[string]served // by list method
+	ids    map[Service]string
 }
 
 // Find returns the tool with the served name.
@@ -62,6 +73,11 @@ func (s *Snapshot) Owner(service, operation string) (Entry, bool) {
 // Complete reports whether every service answered the last time.
 func (s *Snapshot) Complete() bool {
 	return !slices.ContainsFunc(s.Services, func(st ServiceState) bool { return st.Err != nil || st.Manifest == nil })
+}
+
+// CompleteLists is [Snapshot.Complete] for the services' other lists too.
+func (s *Snapshot) CompleteLists() bool {
+	return s.Complete() && !slices.ContainsFunc(s.Services, func(st ServiceState) bool { return !st.listed || st.ListErr != nil })
 }
 
 // everyServiceAsked reports whether each has answered or failed once.
@@ -105,7 +121,7 @@ func (s *Snapshot) Instructions() string {
 // build merges what the services said. The order of the services decides who
 // owns a name that several have.
 func build(states []*state) *Snapshot {
-	snapshot := &Snapshot{byName: map[string]int{}}
+	snapshot := &Snapshot{byName: map[string]int{}, items: map[string]served{}, ids: map[Service]string{}}
 	owners := map[string]Entry{}
 	for _, st := range states {
 		public := ServiceState{Service: st.service, Manifest: st.manifest, Err: st.err}
@@ -130,8 +146,14 @@ func build(states []*state) *Snapshot {
 				owners[e.Name] = e
 			}
 		}
+		st.describeLists(&public)
 		snapshot.Services = append(snapshot.Services, public)
+		snapshot.ids[st.service] = st.id
 	}
+	own := func(_ Service, key string) string { return key }
+	snapshot.items[ListResources] = merge(states, ListResources, own, apartURI)
+	snapshot.items[ListTemplates] = merge(states, ListTemplates, own, apartURI)
+	snapshot.items[ListPrompts] = merge(states, ListPrompts, Service.served, apartName)
 	for _, name := range slices.Sorted(maps.Keys(owners)) {
 		snapshot.byName[name] = len(snapshot.Entries)
 		snapshot.Entries = append(snapshot.Entries, owners[name])
@@ -139,9 +161,9 @@ func build(states []*state) *Snapshot {
 	return snapshot
 }
 
-// sameTools reports whether both snapshots serve the same tools.
-func (s *Snapshot) sameTools(o *Snapshot) bool {
-	return slices.EqualFunc(s.Entries, o.Entries, func(a, b Entry) bool {
+// serves reports whether both snapshots serve the same.
+func (s *Snapshot) serves(o *Snapshot) bool {
+	return s.SameResources(o) && s.SamePrompts(o) && slices.EqualFunc(s.Entries, o.Entries, func(a, b Entry) bool {
 		return a.Name == b.Name && a.Service == b.Service && bytes.Equal(a.Tool.Raw, b.Tool.Raw)
 	})
 }

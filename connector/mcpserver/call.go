@@ -20,13 +20,11 @@ import (
 
 // callTool starts the operation, waits for it within the budget, and answers.
 func (s *Server) callTool(ctx context.Context, next mcp.MethodHandler, req *mcp.CallToolRequest) (mcp.Result, error) {
-	select {
-	case s.calls <- struct{}{}:
-		defer func() { <-s.calls }()
-	default:
-		return nil, &jsonrpc.Error{Code: busyCode, Message: fmt.Sprintf(
-			"The connector has %d calls under way and takes no more now. Nothing was started; try again later.", s.options.MaxCalls)}
+	done, err := s.takeCall()
+	if err != nil {
+		return nil, err
 	}
+	defer done()
 	if tool, ok := s.pollTool(req); ok {
 		return tool(ctx, req)
 	}
@@ -51,9 +49,20 @@ func (s *Server) callTool(ctx context.Context, next mcp.MethodHandler, req *mcp.
 		Tool:           entry.Tool,
 		Params:         params,
 		Caller:         s.caller(req.Extra),
-		Trace:          traceContext(req),
+		Trace:          traceContext(req.Params.Meta, req.Extra),
 		IdempotencyKey: key,
 	})
+}
+
+// takeCall counts one more call under way, unless there are too many.
+func (s *Server) takeCall() (done func(), err error) {
+	select {
+	case s.calls <- struct{}{}:
+		return func() { <-s.calls }, nil
+	default:
+		return nil, &jsonrpc.Error{Code: busyCode, Message: fmt.Sprintf(
+			"The connector has %d calls under way and takes no more now. Nothing was started; try again later.", s.options.MaxCalls)}
+	}
 }
 
 // callOther serves a tool that the host added to the SDK's server itself, and
@@ -107,10 +116,16 @@ const lastStart = 200 * time.Millisecond
 
 // await is operation.Result that ends as running when the server drains.
 func (s *Server) await(ctx context.Context, id string, tool contract.Tool, budget time.Duration) (contract.Result, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(s.drained, func() { cancel(operation.ErrRunning) })()
+	ctx, stop := s.untilDrained(ctx)
+	defer stop()
 	return s.ops.Result(ctx, id, tool, max(budget, time.Millisecond))
+}
+
+// untilDrained returns a context that ends as running when the server drains.
+func (s *Server) untilDrained(ctx context.Context) (waiting context.Context, stop func()) {
+	waiting, cancel := context.WithCancelCause(ctx)
+	forget := context.AfterFunc(s.drained, func() { cancel(operation.ErrRunning) })
+	return waiting, func() { forget(); cancel(nil) }
 }
 
 // clientGone cancels the operation if its client asked for that: by a
@@ -312,13 +327,13 @@ func idempotencyKey(meta mcp.Meta) (string, error) {
 
 // traceContext is the W3C trace context of the request: of its `_meta`, else of
 // its HTTP headers.
-func traceContext(req *mcp.CallToolRequest) operation.TraceContext {
+func traceContext(meta map[string]any, extra *mcp.RequestExtra) operation.TraceContext {
 	get := func(key string) string {
-		if v, ok := req.Params.Meta[key].(string); ok {
+		if v, ok := meta[key].(string); ok {
 			return v
 		}
-		if isHTTP(req.Extra) {
-			return strings.Join(req.Extra.Header.Values(key), ",")
+		if isHTTP(extra) {
+			return strings.Join(extra.Header.Values(key), ",")
 		}
 		return ""
 	}

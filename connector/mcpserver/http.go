@@ -149,7 +149,7 @@ func (s *Server) mcpHandler() http.Handler {
 			refuseHeader(w, body, err)
 			return
 		}
-		if method == "tools/call" && len(s.calls) == cap(s.calls) {
+		if starts(method) && len(s.calls) == cap(s.calls) {
 			w.Header().Set("Retry-After", "1")
 			http.Error(w, "The connector is at its limit of calls under way. Nothing was started; try again later.", http.StatusServiceUnavailable)
 			return

@@ -16,9 +16,17 @@ const (
 	resultInputRequired = "input_required"
 )
 
+// clientRequest is what every request tells of its client.
+type clientRequest interface {
+	ProtocolVersion() string
+	ClientCapabilities() *mcp.ClientCapabilities
+	GetExtra() *mcp.RequestExtra
+	GetParams() mcp.Params
+}
+
 // takesInput tells which requests for input the client of a call answers; nil for
 // a client that answers none.
-func takesInput(req *mcp.CallToolRequest) func(method string) bool {
+func takesInput(req clientRequest) func(method string) bool {
 	c := req.ClientCapabilities()
 	if c == nil || !isModern(req.ProtocolVersion()) {
 		return nil
@@ -36,38 +44,47 @@ func takesInput(req *mcp.CallToolRequest) func(method string) bool {
 	}
 }
 
-// presentable returns the result of a service, or the error result that stands
-// for one that must not reach the client: a service that passes on what MCP gave
-// it may say more of its type than this server can keep. A "task" would be one
-// that nobody here knows, and a request for input one that the client cannot
-// answer: takes is nil for that of a call which is read later, by its ID.
+// presentable returns the result of a tool, or the error result that stands for
+// one that must not reach the client, see [resultProblem].
 func presentable(r contract.Result, takes func(method string) bool) contract.Result {
 	o, err := contract.ParseObject(r.JSON())
 	if err != nil {
 		return r
 	}
+	if problem := resultProblem(o, takes); problem != "" {
+		return (&contract.Failure{Code: contract.CodeFailed, Message: problem}).Result()
+	}
+	return r
+}
+
+// resultProblem says why a service's result must not reach the client: a service
+// that passes on what MCP gave it may say more of its type than this server can
+// keep. A "task" would be one that nobody here knows, and a request for input one
+// that the client cannot answer: takes is nil where it can answer none, like that
+// of a call which is read later, by its ID.
+func resultProblem(o contract.Object, takes func(method string) bool) string {
 	raw := o.Get("resultType")
 	var typ string
 	switch {
 	case contract.IsNull(raw):
-		return r
+		return ""
 	case json.Unmarshal(raw, &typ) == nil && typ == resultComplete:
-		return r
+		return ""
 	case typ != resultInputRequired:
-		return refusedResult("The service answered with a result of the type %.80s, which cannot be passed on.", raw)
+		return fmt.Sprintf("The service answered with a result of the type %.80s, which cannot be passed on.", raw)
 	}
 	methods, err := requestedInput(o.Get("inputRequests"))
 	if err != nil {
-		return refusedResult("The service asks for input in a form that MCP does not know: %v.", err)
+		return fmt.Sprintf("The service asks for input in a form that MCP does not know: %v.", err)
 	}
 	if takes != nil {
 		methods = slices.DeleteFunc(methods, takes)
 		if len(methods) == 0 {
-			return r
+			return ""
 		}
 	}
-	return refusedResult("The tool asks for input (%s), which its caller cannot give here. "+
-		"Call the tool itself, from a client of MCP 2026-07-28 that declares the capability.", strings.Join(methods, ", "))
+	return fmt.Sprintf("The service asks for input (%s), which the caller cannot give here. "+
+		"Make the call itself, from a client of MCP 2026-07-28 that declares the capability.", strings.Join(methods, ", "))
 }
 
 // requestedInput returns the methods of the requests for input, each once.
@@ -93,8 +110,4 @@ func requestedInput(raw json.RawMessage) ([]string, error) {
 	}
 	slices.Sort(methods)
 	return methods, nil
-}
-
-func refusedResult(format string, args ...any) contract.Result {
-	return (&contract.Failure{Code: contract.CodeFailed, Message: fmt.Sprintf(format, args...)}).Result()
 }

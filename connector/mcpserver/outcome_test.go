@@ -76,7 +76,7 @@ func TestResultTypesOfAService(t *testing.T) {
 	}
 	p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_operation_result","arguments":{"operation_id":%q},`+
 		`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}}`, id))
-	require.Contains(t, string(p.read().Result), "Call the tool itself")
+	require.Contains(t, string(p.read().Result), "Make the call itself")
 
 	w := deliver(t, server, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask","arguments":{}}}`)
 	require.Contains(t, w.Body.String(), `"isError":true`, "an older client")

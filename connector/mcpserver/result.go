@@ -88,18 +88,3 @@ func unknownTool(name string, warnings []string) error {
 	}
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: strings.Join(sentences, " ")}
 }
-
-// absent tells the methods that no service has: the SDK would answer them with
-// empty lists though the capability is not there.
-func absent(method string) bool {
-	switch method {
-	case "prompts/list", "prompts/get", "resources/list", "resources/templates/list", "resources/read",
-		"resources/subscribe", "resources/unsubscribe", "completion/complete", "logging/setLevel":
-		return true
-	}
-	return false
-}
-
-func methodNotFound(method string) error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("%q is not supported: no service has it.", method)}
-}

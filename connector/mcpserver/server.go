@@ -56,6 +56,7 @@ func New(temporal client.Client, options Options) (*Server, error) {
 	}
 	s.ending, s.end = context.WithCancel(context.Background())
 	s.drained, s.drain = context.WithCancel(context.Background())
+	s.served.snapshot = &catalog.Snapshot{}
 	s.catalog, err = catalog.New(catalog.FromOperations(ops), options.Services, catalog.Options{
 		DiscoveryTimeout: options.DiscoveryTimeout,
 		RefreshInterval:  options.RefreshInterval,
@@ -66,7 +67,13 @@ func New(temporal client.Client, options Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	capabilities := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}}
+	capabilities := &mcp.ServerCapabilities{
+		Tools: &mcp.ToolCapabilities{ListChanged: true},
+		// What no service has is not shown, see showCapabilities.
+		Resources:   &mcp.ResourceCapabilities{ListChanged: true},
+		Prompts:     &mcp.PromptCapabilities{ListChanged: true},
+		Completions: &mcp.CompletionCapabilities{},
+	}
 	if !options.DisableTasks {
 		capabilities.AddExtension(tasksExtension, nil)
 	}
@@ -178,14 +185,14 @@ func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 			defer cancel()
 			defer context.AfterFunc(s.ending, cancel)()
 		}
-		if absent(method) {
-			return nil, methodNotFound(method)
+		if f, ok := features[method]; ok {
+			return s.serveFeature(ctx, f, method, req)
 		}
 		if method == "initialize" || method == "server/discover" {
 			s.waitForInstructions(ctx)
 		}
 		res, err := next(ctx, method, req)
-		s.instruct(res)
+		s.describe(res)
 		return res, err
 	}
 }
@@ -200,21 +207,19 @@ func (s *Server) waitForInstructions(ctx context.Context) {
 	s.catalog.Ready(ctx)
 }
 
-// instruct puts the services' instructions in the answers that have room for
-// them.
-func (s *Server) instruct(res mcp.Result) {
-	text := s.catalog.Snapshot().Instructions()
-	if text == "" {
-		return
-	}
+// describe puts what the services are in the answers that have room for it.
+func (s *Server) describe(res mcp.Result) {
+	snapshot := s.catalog.Snapshot()
 	switch r := res.(type) {
 	case *mcp.InitializeResult:
 		if r != nil {
-			r.Instructions = text
+			r.Instructions = snapshot.Instructions()
+			showCapabilities(r.Capabilities, snapshot)
 		}
 	case *mcp.DiscoverResult:
 		if r != nil {
-			r.Instructions = text
+			r.Instructions = snapshot.Instructions()
+			showCapabilities(r.Capabilities, snapshot)
 		}
 	}
 }
@@ -226,7 +231,8 @@ type rawTool struct{ modern, legacy json.RawMessage }
 // served is what tools/list answers from, beside the SDK's own registry.
 type served struct {
 	sync.RWMutex
-	tools map[string]rawTool
+	tools    map[string]rawTool
+	snapshot *catalog.Snapshot // that is served
 }
 
 func (s *served) get(name string) (rawTool, bool) {

@@ -41,6 +41,11 @@ func start(t *testing.T, options mcpserver.Options) (*mcpserver.Server, *tempora
 	t.Helper()
 	temporal := temporaltest.Start()
 	t.Cleanup(temporal.Close)
+	return serve(t, temporal, options), temporal
+}
+
+func serve(t *testing.T, temporal *temporaltest.Frontend, options mcpserver.Options) *mcpserver.Server {
+	t.Helper()
 	temporal.Serve("tools", toolsManifest, map[string]temporaltest.Handler{
 		"echo": func(_ context.Context, input json.RawMessage) (json.RawMessage, error) { return input, nil },
 		"brood": func(ctx context.Context, _ json.RawMessage) (json.RawMessage, error) {
@@ -59,12 +64,14 @@ func start(t *testing.T, options mcpserver.Options) (*mcpserver.Server, *tempora
 	})
 	require.NoError(t, err)
 	t.Cleanup(temporalClient.Close)
-	options.Services = []catalog.Service{{Name: "tools"}}
+	if options.Services == nil {
+		options.Services = []catalog.Service{{Name: "tools"}}
+	}
 	options.Logger = discard
 	server, err := mcpserver.New(temporalClient, options)
 	require.NoError(t, err)
 	server.Catalog().Refresh(t.Context())
-	return server, temporal
+	return server
 }
 
 // pipe is a stdio client: it writes lines and reads answers.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/durable-mcp/durable-mcp/connector/catalog"
+	"github.com/durable-mcp/durable-mcp/connector/operation"
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -36,6 +37,8 @@ func (s *Server) serve(snapshot *catalog.Snapshot) {
 			s.mcp.RemoveTools(name)
 		}
 	}
+	s.tellOfLists(s.served.snapshot, snapshot)
+	s.served.snapshot = snapshot
 }
 
 // CheckTool returns an error for a tool that the MCP Go SDK does not take: one
@@ -133,10 +136,17 @@ func (s *Server) listTools(ctx context.Context, next mcp.MethodHandler, req *mcp
 	}
 	var o contract.Object
 	o.Set("tools", contract.Array(tools...))
-	if list.NextCursor != "" {
-		o.Set("nextCursor", contract.Quote(list.NextCursor))
+	s.endList(&o, list.NextCursor, snapshot.Warnings(), snapshot.Complete(), modern, caller)
+	return newResult(o, modern), nil
+}
+
+// endList adds to a list what goes with it: where it goes on, what is missing,
+// and from 2026-07-28 on how long it holds.
+func (s *Server) endList(o *contract.Object, next string, warnings []string, complete, modern bool, caller operation.Caller) {
+	if next != "" {
+		o.Set("nextCursor", contract.Quote(next))
 	}
-	if warnings := snapshot.Warnings(); len(warnings) > 0 {
+	if len(warnings) > 0 {
 		quoted := make([]json.RawMessage, len(warnings))
 		for i, w := range warnings {
 			quoted[i] = contract.Quote(w)
@@ -145,16 +155,16 @@ func (s *Server) listTools(ctx context.Context, next mcp.MethodHandler, req *mcp
 		meta.Set(contract.MetaWarnings, contract.Array(quoted...))
 		o.Set("_meta", meta.JSON())
 	}
-	if modern {
-		ttl, scope := s.options.RefreshInterval, "public"
-		if !snapshot.Complete() {
-			ttl = time.Second
-		}
-		if caller.Name != "" {
-			scope = "private" // an authenticated caller sees one tool more
-		}
-		o.Set("ttlMs", fmt.Appendf(nil, "%d", ttl.Milliseconds()))
-		o.Set("cacheScope", contract.Quote(scope))
+	if !modern {
+		return
 	}
-	return newResult(o, modern), nil
+	ttl, scope := s.options.RefreshInterval, "public"
+	if !complete {
+		ttl = time.Second
+	}
+	if caller.Name != "" {
+		scope = "private" // an authenticated caller sees one tool more
+	}
+	o.Set("ttlMs", fmt.Appendf(nil, "%d", ttl.Milliseconds()))
+	o.Set("cacheScope", contract.Quote(scope))
 }

@@ -208,6 +208,12 @@ func (c *Client) Result(ctx context.Context, id string, tool contract.Tool, budg
 	return resultmap.ToResult(tool, output)
 }
 
+// Output is [Client.Result] for an operation that is no call of a tool: it
+// returns the output as it is.
+func (c *Client) Output(ctx context.Context, id string, budget time.Duration) (json.RawMessage, error) {
+	return c.wait(ctx, id, budget)
+}
+
 func (c *Client) wait(ctx context.Context, id string, budget time.Duration) (json.RawMessage, error) {
 	// A deadline on the poll's context makes the server answer empty at once in
 	// the last second, and the SDK ask a thousand times: the poll gets a context

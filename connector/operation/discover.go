@@ -23,8 +23,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// ErrNoAnswer is in the chain of the error of [Client.ListTools] where Temporal
-// took the question and no worker answered it in time.
+// ErrNoAnswer is in the chain of the error of [Client.ListTools] and [Client.ReadList]
+// where Temporal took the question and no worker answered it in time.
 var ErrNoAnswer = errors.New("operation: no worker answered")
 
 // lookBack is how much longer than the question its operation lives: Temporal
@@ -32,9 +32,23 @@ var ErrNoAnswer = errors.New("operation: no worker answered")
 const lookBack = time.Second
 
 // ListTools reads one page of a service's manifest. It gives up after timeout,
-// and so does the operation: a service that is away is not asked on behind the
-// caller's back.
+// and so does the operation a moment later: a service that is away is not asked
+// on behind the caller's back.
 func (c *Client) ListTools(ctx context.Context, endpoint, service, cursor string, timeout time.Duration) (json.RawMessage, error) {
+	return c.ask(ctx, endpoint, service, contract.OperationListTools, contract.ListInput(cursor), timeout)
+}
+
+// ReadList reads one page of another list of a service, as [Client.ListTools] does:
+// method is the list method of MCP, "resources/list".
+func (c *Client) ReadList(ctx context.Context, endpoint, service, method, cursor string, timeout time.Duration) (json.RawMessage, error) {
+	input := contract.ListInput(cursor)
+	if cursor == "" {
+		input = json.RawMessage("{}")
+	}
+	return c.ask(ctx, endpoint, service, contract.MethodOperation(method), input, timeout)
+}
+
+func (c *Client) ask(ctx context.Context, endpoint, service, operation string, input json.RawMessage, timeout time.Duration) (json.RawMessage, error) {
 	nc, err := c.temporal.NewNexusClient(client.NexusClientOptions{Endpoint: endpoint, Service: service})
 	if err != nil {
 		return nil, err
@@ -44,7 +58,7 @@ func (c *Client) ListTools(ctx context.Context, endpoint, service, cursor string
 	id := "mcp-discovery-" + hex.EncodeToString(bits[:])
 	start, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	_, err = nc.ExecuteOperation(start, contract.OperationListTools, resultmap.RawValue(contract.ListInput(cursor)),
+	_, err = nc.ExecuteOperation(start, operation, resultmap.RawValue(input),
 		client.StartNexusOperationOptions{ID: id, ScheduleToCloseTimeout: max(timeout, contract.MinScheduleToClose) + lookBack})
 	if err != nil {
 		return nil, startFailure(endpoint, service, err)

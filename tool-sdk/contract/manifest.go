@@ -49,60 +49,30 @@ type Manifest struct {
 // warning that names it; a document that is wrong is an error. A page without
 // tools may say null.
 func DecodeManifest(raw json.RawMessage) (Manifest, error) {
-	c := collector{names: map[string]bool{}}
-	if err := c.page(raw); err != nil {
+	c := newCollector()
+	if err := c.page(raw, c.read); err != nil {
 		return Manifest{}, fmt.Errorf("manifest: %w", err)
 	}
+	c.all.NextCursor = c.next
 	return c.all, nil
 }
 
 // collector reads the pages of a manifest.
 type collector struct {
+	pager
 	all   Manifest
 	names map[string]bool
-	pages int
-	tools int // read so far, those that are left out counted
-	bytes int
 }
 
-func (c *collector) page(raw json.RawMessage) error {
-	c.pages++
-	c.bytes += len(raw)
-	switch {
-	case c.pages > MaxManifestPages:
-		return fmt.Errorf("more than %d pages", MaxManifestPages)
-	case c.bytes > MaxManifestBytes:
-		return fmt.Errorf("more than %d bytes", MaxManifestBytes)
-	}
-	o, err := ParseObject(raw)
-	if err != nil {
-		return err
-	}
-	c.all.NextCursor = ""
-	if v := o.Get("nextCursor"); !IsNull(v) {
-		cursor, ok := text(v)
-		if !ok {
-			return fmt.Errorf("nextCursor: %s, want a string", TypeName(v))
-		}
-		c.all.NextCursor = cursor
-	}
+func newCollector() *collector {
+	return &collector{pager: pager{what: "manifest", member: "tools"}, names: map[string]bool{}}
+}
+
+func (c *collector) read(o Object, elements []json.RawMessage) error {
 	if c.pages == 1 {
 		if err := c.all.readMeta(o.Get("_meta")); err != nil {
 			return fmt.Errorf("_meta: %w", err)
 		}
-	}
-	list := o.Get("tools")
-	if list == nil {
-		return errors.New("tools: missing")
-	}
-	var elements []json.RawMessage
-	if !IsNull(list) {
-		if elements, err = splitArray(list); err != nil {
-			return fmt.Errorf("tools: %w", err)
-		}
-	}
-	if c.tools+len(elements) > MaxTools {
-		return fmt.Errorf("tools: more than %d", MaxTools)
 	}
 	for _, e := range elements {
 		c.add(e)
@@ -112,8 +82,8 @@ func (c *collector) page(raw json.RawMessage) error {
 
 func (c *collector) add(raw json.RawMessage) {
 	t, warnings, err := DecodeTool(raw)
-	place := fmt.Sprintf("tools[%d]", c.tools)
-	c.tools++
+	place := fmt.Sprintf("tools[%d]", c.elements)
+	c.elements++
 	if t.Name != "" {
 		place += fmt.Sprintf(" %.80q", t.Name)
 	}
@@ -160,6 +130,13 @@ func (m *Manifest) readMeta(raw json.RawMessage) error {
 	}
 	m.Instructions, _ = text(meta.Get(MetaInstructions)) // prose
 	return nil
+}
+
+// HasCapability reports whether the service has an MCP server capability beyond
+// tools: "resources", "prompts", "completions".
+func (m *Manifest) HasCapability(name string) bool {
+	o, err := ParseObject(m.Capabilities)
+	return err == nil && !IsNull(o.Get(name))
 }
 
 // JSON returns the manifest as one page: the raw tools, the cursor, the `_meta`.
@@ -259,24 +236,10 @@ func DecodeListInput(raw json.RawMessage) (cursor string, err error) {
 // page. A cursor that comes twice, and more pages, tools or bytes than the limits
 // allow, are an error, so that no service can keep a caller busy for ever. An
 // error of page comes back as it is.
-func Collect(ctx context.Context, page func(ctx context.Context, cursor string) (json.RawMessage, error)) (Manifest, error) {
-	c := collector{names: map[string]bool{}}
-	seen := map[string]bool{}
-	for {
-		raw, err := page(ctx, c.all.NextCursor)
-		if err != nil {
-			return Manifest{}, err
-		}
-		if err := c.page(raw); err != nil {
-			return Manifest{}, fmt.Errorf("manifest: page %d: %w", c.pages, err)
-		}
-		cursor := c.all.NextCursor
-		switch {
-		case cursor == "":
-			return c.all, nil
-		case seen[cursor]:
-			return Manifest{}, fmt.Errorf("manifest: page %d: its nextCursor %.80q came before", c.pages, cursor)
-		}
-		seen[cursor] = true
+func Collect(ctx context.Context, page PageFunc) (Manifest, error) {
+	c := newCollector()
+	if err := c.walk(ctx, page, c.read); err != nil {
+		return Manifest{}, err
 	}
+	return c.all, nil
 }
