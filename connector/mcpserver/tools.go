@@ -163,7 +163,7 @@ func (s *Server) endList(o *contract.Object, next string, warnings []string, com
 		ttl = time.Second
 	}
 	if caller.Name != "" {
-		scope = "private" // an authenticated caller sees one tool more
+		scope = "private" // who has no name may not see it, and has a tool less
 	}
 	o.Set("ttlMs", fmt.Appendf(nil, "%d", ttl.Milliseconds()))
 	o.Set("cacheScope", contract.Quote(scope))

@@ -20,6 +20,10 @@ type serviceReport struct {
 	Error    string       `json:"error,omitempty"`
 	Warnings []string     `json:"warnings"`
 	Tools    []toolReport `json:"tools"`
+	// How many of each the service has beside its tools.
+	Resources int `json:"resources,omitempty"`
+	Templates int `json:"resource_templates,omitempty"`
+	Prompts   int `json:"prompts,omitempty"`
 }
 
 type toolReport struct {
@@ -80,6 +84,7 @@ func report(st catalog.ServiceState) serviceReport {
 	r := serviceReport{
 		Service: st.Service.Name, Endpoint: st.Service.Endpoint, Prefix: st.Service.Prefix,
 		Warnings: append([]string{}, st.Warnings...), Tools: []toolReport{},
+		Resources: st.Resources, Templates: st.Templates, Prompts: st.Prompts,
 	}
 	switch {
 	case st.Err != nil:
@@ -109,6 +114,9 @@ func (e env) printReports(reports []serviceReport) error {
 		}
 		if err := w.Flush(); err != nil {
 			return err
+		}
+		if r.Resources+r.Templates+r.Prompts > 0 {
+			fmt.Fprintf(e.out, "  and %d resources, %d resource templates, %d prompts\n", r.Resources, r.Templates, r.Prompts)
 		}
 		for _, warning := range r.Warnings {
 			fmt.Fprintf(e.out, "  warning: %s\n", warning)
