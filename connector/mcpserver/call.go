@@ -293,7 +293,7 @@ func callParams(ctx context.Context, req *mcp.CallToolRequest) (contract.CallPar
 
 // forwardedMeta is the part of a request's `_meta` that is for the tool: not
 // what belongs to the hop between this client and this server, and not what this
-// server acts on itself.
+// server acts on itself. What the client can be asked for goes along.
 func forwardedMeta(raw json.RawMessage) json.RawMessage {
 	if contract.IsNull(raw) {
 		return nil
@@ -302,9 +302,32 @@ func forwardedMeta(raw json.RawMessage) json.RawMessage {
 	if err != nil {
 		return raw // Encode says what is wrong
 	}
+	capabilities := answerable(o)
 	for _, key := range o.Keys() {
 		if key == "progressToken" || key == contract.MetaIdempotencyKey || strings.HasPrefix(key, "io.modelcontextprotocol/") {
 			o.Delete(key)
+		}
+	}
+	if capabilities != nil {
+		o.Set(mcp.MetaKeyClientCapabilities, capabilities)
+	}
+	if o.Len() == 0 {
+		return nil
+	}
+	return o.JSON()
+}
+
+// answerable returns what a client of 2026-07-28 declares that it can be asked
+// for in a result, nil where that is nothing: a service must not ask for more.
+func answerable(meta contract.Object) json.RawMessage {
+	declared, err := contract.ParseObject(meta.Get(mcp.MetaKeyClientCapabilities))
+	if err != nil || !meta.Has(mcp.MetaKeyProtocolVersion) {
+		return nil
+	}
+	var o contract.Object
+	for _, key := range []string{"elicitation", "sampling", "roots"} {
+		if v := declared.Get(key); !contract.IsNull(v) {
+			o.Set(key, v)
 		}
 	}
 	if o.Len() == 0 {

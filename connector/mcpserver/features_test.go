@@ -209,6 +209,18 @@ func TestReadingResources(t *testing.T) {
 	}
 }
 
+// What the client can be asked for goes to the service, and nothing else of its
+// connection.
+func TestServicesKnowWhatTheClientCanBeAsked(t *testing.T) {
+	t.Parallel()
+
+	server, _ := twoShelves(t, mcpserver.Options{})
+	p := speak(t, server, "2026-07-28")
+	p.send(`{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"greet","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
+		`"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{"x":1.0}},"extensions":{"io.modelcontextprotocol/tasks":{}}}}}}`)
+	require.Contains(t, p.line(), `"input":{"name":"greet","_meta":{"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{"x":1.0}}}}}`)
+}
+
 func TestPromptsAndCompletions(t *testing.T) {
 	t.Parallel()
 
