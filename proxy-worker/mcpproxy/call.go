@@ -137,8 +137,7 @@ func (at *attempt) unlisted(server string, err error) error {
 		return temporal.NewCanceledError()
 	}
 	message := fmt.Sprintf("The tools of the server %q could not be listed", server)
-	var failed *mcpclient.Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*mcpclient.Error](err); ok {
 		message += ": " + failed.Message
 		return at.again(message, failed.RetryAfter)
 	}

@@ -25,12 +25,6 @@ import (
 
 type answer = func(ctx context.Context, c *fakeConn, method string, params contract.Object) (string, *contract.ProtocolError)
 
-func always(result string) answer {
-	return func(context.Context, *fakeConn, string, contract.Object) (string, *contract.ProtocolError) {
-		return result, nil
-	}
-}
-
 func TestAToolIsListedAndCalled(t *testing.T) {
 	t.Parallel()
 
@@ -101,25 +95,25 @@ func TestAnswersOfTheUpstreamReachTheCaller(t *testing.T) {
 		next, failure = result, err
 	}
 
-	t.Run("a tool error is the whole result", func(t *testing.T) {
+	t.Run("a tool error is the whole result", func(t *testing.T) { //nolint:paralleltest // the parts share a server
 		result := `{"content":[{"type":"text","text":"no <b>"}],"isError":true,"structuredContent":{"n":1.0},"later":1}`
 		set(result, nil)
 		f := c.fails("echo", `{}`)
 		require.Equal(t, contract.CodeToolError, f.Code)
 		require.Equal(t, result, string(f.Details))
 	})
-	t.Run("a JSON-RPC error keeps its data", func(t *testing.T) {
+	t.Run("a JSON-RPC error keeps its data", func(t *testing.T) { //nolint:paralleltest // the parts share a server
 		set("", &contract.ProtocolError{Code: -32042, Message: "URL needed", Data: json.RawMessage(`{"url":1.0}`)})
 		f := c.fails("echo", `{}`)
 		require.Equal(t, contract.CodeProtocolError, f.Code)
 		require.Equal(t, `{"code":-32042,"message":"URL needed","data":{"url":1.0}}`, string(f.Protocol().JSON()))
 	})
-	t.Run("a request for input passes", func(t *testing.T) {
+	t.Run("a request for input passes", func(t *testing.T) { //nolint:paralleltest // the parts share a server
 		result := `{"resultType":"input_required","inputRequests":{"a":{}},"requestState":"s"}`
 		set(result, nil)
 		require.Equal(t, result, c.ok("echo", `{}`))
 	})
-	t.Run("a result over the limit is named and not asked for again", func(t *testing.T) {
+	t.Run("a result over the limit is named and not asked for again", func(t *testing.T) { //nolint:paralleltest // the parts share a server
 		before := s.count("tools/call")
 		set(`{"content":[{"type":"text","text":"`+strings.Repeat("x", contract.PayloadLimit)+`"}]}`, nil)
 		f := c.fails("echo", `{}`)
@@ -127,7 +121,7 @@ func TestAnswersOfTheUpstreamReachTheCaller(t *testing.T) {
 		require.Contains(t, f.Message, "2097")
 		require.Equal(t, before+1, s.count("tools/call"))
 	})
-	t.Run("what is no result is said", func(t *testing.T) {
+	t.Run("what is no result is said", func(t *testing.T) { //nolint:paralleltest // the parts share a server
 		set(`{"content":"text"}`, nil)
 		require.Contains(t, c.fails("echo", `{}`).Message, "its answer is none of a tool: result: content")
 	})
@@ -154,14 +148,14 @@ func TestWhatIsNoCallIsRefusedWithoutTheUpstream(t *testing.T) {
 	require.Equal(t, lists, s.count("tools/list"))
 	require.Zero(t, s.count("tools/call"))
 
-	t.Run("the operation behind all tools cannot be called itself", func(t *testing.T) {
+	t.Run("the operation behind all tools cannot be called itself", func(t *testing.T) { //nolint:paralleltest // the parts share a server
 		for _, operation := range []string{"mcp:tools.call", "mcp:calls.describe", "mcp:nothing"} {
 			f := c.with("durable-mcp-proxy-tool", "echo").fails(operation, `{}`)
 			require.Equal(t, contract.CodeUnavailable, f.Code, "%s: %v", operation, f)
 		}
 		require.Zero(t, s.count("tools/call"))
 	})
-	t.Run("a header of the caller does not choose the tool", func(t *testing.T) {
+	t.Run("a header of the caller does not choose the tool", func(t *testing.T) { //nolint:paralleltest // the parts share a server
 		c.with("durable-mcp-proxy-tool", "hidden").ok("echo", `{}`)
 		require.Contains(t, s.calls()[0], `"name":"echo"`)
 	})
@@ -380,6 +374,7 @@ func TestAStartThatIsDeliveredAgainRunsOnce(t *testing.T) {
 
 // closedActivities counts the activities of a task queue that have ended.
 func closedActivities(t *testing.T, queue string) int {
+	t.Helper()
 	n, err := temporal(t).CountActivities(t.Context(), client.CountActivitiesOptions{
 		Query: fmt.Sprintf("TaskQueue='%s' AND ExecutionStatus != 'Running'", queue),
 	})

@@ -97,8 +97,7 @@ func (x *exchange) try(ctx context.Context) (json.RawMessage, error) {
 	}
 	// Without an answer a link that gives up cannot say for sure that no byte went out.
 	e := &stageError{sent: sent.Load() || !x.plan.repeatable, err: err}
-	var failed *mcpclient.Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*mcpclient.Error](err); ok {
 		e.sent = failed.Outcome == mcpclient.Sent
 		if failed.Lost {
 			lease.Discard()

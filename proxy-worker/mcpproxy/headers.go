@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -51,20 +52,17 @@ func paramHeaders(schema json.RawMessage) ([]paramHeader, error) {
 }
 
 func collectParamHeaders(schema json.RawMessage, path []string, found *[]paramHeader) error {
-	o, err := contract.ParseObject(schema)
-	if err != nil || len(path) > maxSchemaDepth {
-		return nil // a boolean, or what no argument will ever match
-	}
-	properties, err := contract.ParseObject(o.Get("properties"))
-	if err != nil {
+	if len(path) > maxSchemaDepth {
 		return nil
 	}
+	o, _ := contract.ParseObject(schema) // a schema may be a boolean, which has no properties
+	properties, _ := contract.ParseObject(o.Get("properties"))
 	for _, name := range properties.Keys() {
 		property, err := contract.ParseObject(properties.Get(name))
 		if err != nil {
 			continue
 		}
-		inner := append(path[:len(path):len(path)], name)
+		inner := append(slices.Clip(path), name)
 		if value := property.Get(keyParamHeader); value != nil {
 			header, err := headerName(value, property.Get("type"))
 			if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -151,9 +152,7 @@ func serveProxy(t *testing.T, p *mcpproxy.Proxy, service string) caller {
 // with returns a caller whose calls have a Nexus header.
 func (c caller) with(key, value string) caller {
 	header := nexus.Header{key: value}
-	for k, v := range c.header {
-		header[k] = v
-	}
+	maps.Copy(header, c.header)
 	c.header = header
 	return c
 }

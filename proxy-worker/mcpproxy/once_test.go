@@ -39,16 +39,16 @@ func TestAConnectionThatBreaksAfterTheRequest(t *testing.T) {
 	}
 	c := serve(t, s.upstream(), mcpproxy.Options{Policy: mcpproxy.Policy{Retry: quick}})
 
-	t.Run("ends a tool that must not run twice", func(t *testing.T) {
+	t.Run("ends a tool that must not run twice", func(t *testing.T) { //nolint:paralleltest // the parts share a server
 		f := c.fails("pay", `{}`)
 		require.Equal(t, contract.CodeOutcomeUnknown, f.Code, "%v", f)
 		require.Equal(t, 1, s.count("tools/call"))
 	})
-	t.Run("is nothing to the next call", func(t *testing.T) {
+	t.Run("is nothing to the next call", func(t *testing.T) { //nolint:paralleltest // the parts share a server
 		require.Equal(t, `{"content":[]}`, c.ok("pay", `{}`))
 		require.Equal(t, 2, s.count("tools/call"))
 	})
-	t.Run("runs a read-only tool again", func(t *testing.T) {
+	t.Run("runs a read-only tool again", func(t *testing.T) { //nolint:paralleltest // the parts share a server
 		broken.Store(0)
 		require.Equal(t, `{"content":[]}`, c.ok("read", `{}`))
 		require.Equal(t, 4, s.count("tools/call"))

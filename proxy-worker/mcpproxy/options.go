@@ -106,7 +106,7 @@ func (o *Options) check() []error {
 	switch o.Session {
 	case "", SessionAuto, SessionShared, SessionPerCaller:
 	default:
-		errs = append(errs, fmt.Errorf("Session: %q, want %q, %q or %q", o.Session, SessionAuto, SessionShared, SessionPerCaller))
+		errs = append(errs, fmt.Errorf("Options.Session: %q, want %q, %q or %q", o.Session, SessionAuto, SessionShared, SessionPerCaller))
 	}
 	for name, negative := range map[string]bool{
 		"MaxSessions":         o.MaxSessions < 0,
@@ -116,19 +116,19 @@ func (o *Options) check() []error {
 		"ListRefreshInterval": o.ListRefreshInterval < 0,
 	} {
 		if negative {
-			errs = append(errs, fmt.Errorf("%s: it is negative", name))
+			errs = append(errs, fmt.Errorf("%s: it is negative", "Options."+name))
 		}
 	}
 	if err := contract.CheckPrefix(o.Prefix); err != nil {
-		errs = append(errs, fmt.Errorf("Prefix: %w", err))
+		errs = append(errs, fmt.Errorf("Options.Prefix: %w", err))
 	}
 	if slices.Contains(o.Allow, nil) || slices.Contains(o.Reject, nil) {
-		errs = append(errs, errors.New("Allow, Reject: an expression is nil"))
+		errs = append(errs, errors.New("Options.Allow, Options.Reject: an expression is nil"))
 	}
-	errs = append(errs, o.Policy.check("Policy")...)
+	errs = append(errs, o.Policy.check("Options.Policy")...)
 	for _, tool := range slices.Sorted(maps.Keys(o.ToolPolicies)) {
 		policy := o.ToolPolicies[tool]
-		errs = append(errs, policy.check(fmt.Sprintf("ToolPolicies[%q]", tool))...)
+		errs = append(errs, policy.check(fmt.Sprintf("Options.ToolPolicies[%q]", tool))...)
 	}
 	return errs
 }

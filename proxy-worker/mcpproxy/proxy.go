@@ -16,7 +16,7 @@ import (
 // client of the Workers that serve it, and safe for concurrent use. Any number of
 // proxies fit on one client, under different names.
 type Proxy struct {
-	clientPlugin
+	client.PluginBase
 	workerPlugin
 
 	name      string
@@ -31,11 +31,8 @@ type Proxy struct {
 	starts  sync.Mutex              // held while a runtime starts
 }
 
-// The two embedded types have the same name.
-type (
-	clientPlugin = client.PluginBase
-	workerPlugin = worker.PluginBase
-)
+// workerPlugin has a name of its own: the client's has the same.
+type workerPlugin = worker.PluginBase
 
 // New returns a proxy for an upstream. The name is that of the Nexus service. It
 // reports everything that is wrong at once and connects to nothing.

@@ -183,7 +183,7 @@ func TestNewReportsEveryFault(t *testing.T) {
 	})
 	require.Error(t, err)
 	for _, want := range []string{
-		`mcpproxy: bad: Session: "all"`, "MaxSessions: it is negative", "MaxMessageBytes", "StartupTimeout", "Prefix: ", "an expression is nil",
+		`mcpproxy: bad: Options.Session: "all"`, "MaxSessions: it is negative", "MaxMessageBytes", "StartupTimeout", "Prefix: ", "an expression is nil",
 		"Policy.ScheduleToCloseTimeout: 2s, want at least 3s", `ToolPolicies["t"].HeartbeatTimeout: 1ms, want at least 1s`,
 		`ToolPolicies["t"].StartToCloseTimeout`, "Retry.BackoffCoefficient: 0.5", "Retry.MaximumAttempts: -1", "Retry.MaximumInterval: 1s is less",
 		"client ID", "URL",

@@ -126,7 +126,7 @@ func (u *httpUpstream) open(o Options, log *slog.Logger) (mcpclient.Transport, [
 	authorize := u.options.OAuthHandler
 	if credentials := u.options.Auth; credentials != nil {
 		if authorize != nil {
-			errs = append(errs, errors.New("Auth, OAuthHandler: only one can authorise"))
+			errs = append(errs, errors.New("HTTPOptions: both Auth and OAuthHandler are set"))
 		}
 		handler, err := oauth.New(oauth.Options{
 			ClientID:     credentials.ClientID,
@@ -174,7 +174,7 @@ func (u *stdioUpstream) open(o Options, log *slog.Logger) (mcpclient.Transport, 
 	var secrets []string
 	for key, value := range u.options.Env {
 		if key == "" || strings.ContainsAny(key, "=\x00") || strings.Contains(value, "\x00") {
-			errs = append(errs, fmt.Errorf("Env: %q cannot be a variable", key))
+			errs = append(errs, fmt.Errorf("StdioOptions.Env: %q cannot be a variable", key))
 			continue
 		}
 		environment[key] = value

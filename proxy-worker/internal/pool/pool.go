@@ -3,6 +3,7 @@ package pool
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -79,7 +80,7 @@ func New[S Session](dial func(ctx context.Context) (S, error), o Options[S]) *Po
 		busy:   semaphore.NewWeighted(int64(o.MaxSessions)),
 		leased: map[*entry[S]]bool{},
 	}
-	p.ctx, p.stop = context.WithCancel(context.Background())
+	p.ctx, p.stop = context.WithCancel(context.Background()) //nolint:gosec // Close calls it
 	return p
 }
 
@@ -226,8 +227,8 @@ func (p *Pool[S]) own(ctx context.Context, caller string) (*entry[S], error) {
 // takeIdle returns an idle session that is the caller's or nobody's yet, the one
 // that was used last.
 func (p *Pool[S]) takeIdle(caller string) *entry[S] {
-	for i := len(p.idle) - 1; i >= 0; i-- {
-		if e := p.idle[i]; e.unused || caller != "" && e.caller == caller {
+	for _, e := range slices.Backward(p.idle) {
+		if e.unused || caller != "" && e.caller == caller {
 			p.unpark(e)
 			e.caller, e.unused = caller, false
 			return e
@@ -286,11 +287,8 @@ func (p *Pool[S]) park(e *entry[S]) {
 func (p *Pool[S]) unpark(e *entry[S]) {
 	e.timer.Stop()
 	e.timer = nil
-	for i := range p.idle {
-		if p.idle[i] == e {
-			p.idle = append(p.idle[:i:i], p.idle[i+1:]...)
-			return
-		}
+	if i := slices.Index(p.idle, e); i >= 0 {
+		p.idle = slices.Delete(p.idle, i, i+1)
 	}
 }
 
@@ -321,8 +319,8 @@ func (p *Pool[S]) forgetDead() {
 		p.shared = nil
 		p.undecide()
 	}
-	for i := len(p.idle) - 1; i >= 0; i-- {
-		if e := p.idle[i]; dead(e.session) {
+	for _, e := range slices.Clone(p.idle) {
+		if dead(e.session) {
 			p.drop(e)
 		}
 	}
