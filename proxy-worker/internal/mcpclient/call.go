@@ -78,7 +78,7 @@ func (s *Session) Call(ctx context.Context, r Request) (json.RawMessage, error) 
 
 // cancel tells the server, in the background, that nobody waits for a request.
 func (s *Session) cancel(id string) {
-	m := Message{Method: methodCancelled, Data: encode("", methodCancelled,
+	m := Message{Method: MethodCancelled, Data: encode("", MethodCancelled,
 		json.RawMessage(`{"requestId":`+id+`,"reason":"the caller cancelled the call"}`))}
 	if s.server.Stateless {
 		m.Version = s.server.ProtocolVersion

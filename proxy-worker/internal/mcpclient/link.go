@@ -24,7 +24,9 @@ type Link interface {
 	// ctx ends it returns ctx's error at once; what is to be said to the peer of
 	// that is the session's to say. Every other error is an [*Error].
 	Exchange(ctx context.Context, m Message) (json.RawMessage, error)
-	// Notify sends a notification.
+	// Notify sends a notification. A link that tells the peer by itself that nobody
+	// waits for a request, as the end of a response stream does in the modern
+	// revisions, leaves [MethodCancelled] out.
 	Notify(ctx context.Context, m Message) error
 	// Negotiated tells which revision the peer speaks, once, after the handshake.
 	// With listen a link that has a way to hear the peer's own messages opens it.

@@ -4,14 +4,15 @@ import "slices"
 
 // Names of the Model Context Protocol that a client writes and reads.
 const (
-	methodDiscover     = "server/discover"
-	methodInitialize   = "initialize"
-	methodInitialized  = "notifications/initialized"
-	methodCancelled    = "notifications/cancelled"
-	methodProgress     = "notifications/progress"
-	methodListen       = "subscriptions/listen"
-	methodAcknowledged = "notifications/subscriptions/acknowledged"
-	methodPing         = "ping"
+	methodDiscover    = "server/discover"
+	methodInitialize  = "initialize"
+	methodInitialized = "notifications/initialized"
+	methodProgress    = "notifications/progress"
+	methodListen      = "subscriptions/listen"
+	methodPing        = "ping"
+
+	// MethodCancelled is the notification that nobody waits for a request any more.
+	MethodCancelled = "notifications/cancelled"
 
 	metaProtocolVersion    = "io.modelcontextprotocol/protocolVersion"
 	metaClientInfo         = "io.modelcontextprotocol/clientInfo"

@@ -72,12 +72,11 @@ func (m *Incoming) IsResponse() bool { return m.Method == "" }
 func DecodeIncoming(raw json.RawMessage) (Incoming, error) {
 	m := Incoming{Raw: raw}
 	o, err := contract.ParseObject(raw)
-	if err != nil && json.Valid(raw) { // an object whose text is not UTF-8, or none
-		m.Fault = err
-		o, err = contract.ParseObject(bytes.ToValidUTF8(raw, []byte("\uFFFD")))
-	}
 	if err != nil {
-		return Incoming{}, err
+		m.Fault = err
+		if o, err = inUTF8(raw); err != nil {
+			return Incoming{}, err
+		}
 	}
 	if id := o.Get("id"); !contract.IsNull(id) {
 		m.ID = id
@@ -99,6 +98,15 @@ func DecodeIncoming(raw json.RawMessage) (Incoming, error) {
 		m.Fault = errors.New("it has neither a result nor an error")
 	}
 	return m, nil
+}
+
+// inUTF8 splits an object whose text is not in UTF-8, to know at least whom it is
+// for.
+func inUTF8(raw json.RawMessage) (contract.Object, error) {
+	if !json.Valid(raw) {
+		return contract.Object{}, errors.New("not valid JSON")
+	}
+	return contract.ParseObject(bytes.ToValidUTF8(raw, []byte("\uFFFD")))
 }
 
 // Reply asks h about a request of the peer and returns the answer to write.

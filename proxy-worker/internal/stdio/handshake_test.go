@@ -219,3 +219,19 @@ func TestWhatAServerPrintsIsLoggedWithoutSecrets(t *testing.T) {
 	require.Equal(t, "INFO", line.Level)
 	require.Contains(t, line.Line, `"supportedVersions"`)
 }
+
+func TestALongLineIsCutAndTheNextIsWhole(t *testing.T) {
+	t.Parallel()
+
+	var l logs
+	o := server("long-stderr", "exit-at-start")
+	o.Logger = slog.New(slog.NewJSONHandler(&l, nil))
+	o.Redact = strings.NewReplacer("s3cret-value", "***").Replace
+	_, err := mcpclient.Dial(t.Context(), stdio.New(o), options())
+	require.Error(t, err)
+	require.NotContains(t, l.String(), "s3cret-")
+	require.Contains(t, l.String(), `"line":"the next line"`)
+	for line := range strings.Lines(l.String()) {
+		require.Less(t, len(line), 9<<10)
+	}
+}

@@ -102,6 +102,10 @@ func (s *testServer) serve() int {
 	if s.is("stderr-json") {
 		fmt.Fprintln(os.Stderr, `{"jsonrpc":"2.0","id":1,"result":{"supportedVersions":["2026-07-28"],"capabilities":{}}}`)
 	}
+	if s.is("long-stderr") {
+		fmt.Fprintf(os.Stderr, "%s s3cret-value\n\n", strings.Repeat("s3cret-value ü", 20_000))
+		fmt.Fprintln(os.Stderr, "the next line")
+	}
 	if s.is("exit-at-start") {
 		for i := range 7 {
 			fmt.Fprintf(os.Stderr, "line %d: s3cret-value is wrong\n", i)
