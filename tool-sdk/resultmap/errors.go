@@ -21,6 +21,10 @@ const (
 	typePayloadSize    = "payloadSizeError" // a payload over the limit, TMPRL1103
 	typeWrapped        = "wrapError"        // fmt.Errorf with one %w
 	typePanic          = "PanicError"       // a panic of an activity or a handler
+
+	// What the server gives the operation of a Workflow that it ends itself, in
+	// the place of a ServerError.
+	typeCallError = "CallError"
 )
 
 // silent is the message of a failure that has none.
@@ -153,13 +157,17 @@ const bodyTooLarge = "http: response body too large"
 
 func fromServerError(e *temporal.ServerError) *contract.Failure {
 	if e.Message() == bodyTooLarge {
-		return &contract.Failure{
-			Code: contract.CodePayloadTooLarge,
-			Message: fmt.Sprintf("The result is over the payload limit of Temporal: one payload holds at most %d bytes. "+
-				"Ask for less, or for a part at a time.", contract.PayloadLimit-contract.PayloadOverhead),
-		}
+		return resultTooLarge()
 	}
 	return &contract.Failure{Code: contract.CodeFailed, Type: "ServerError", Message: "The Temporal server ended the call: " + e.Message()}
+}
+
+func resultTooLarge() *contract.Failure {
+	return &contract.Failure{
+		Code: contract.CodePayloadTooLarge,
+		Message: fmt.Sprintf("The result is over the payload limit of Temporal: one payload holds at most %d bytes. "+
+			"Ask for less, or for a part at a time.", contract.PayloadLimit-contract.PayloadOverhead),
+	}
 }
 
 func fromCanceled(e *temporal.CanceledError) *contract.Failure {
@@ -197,6 +205,8 @@ func fromApplicationError(e *temporal.ApplicationError) *contract.Failure {
 			f.Retryable = false
 			f.Details = details(e)
 		}
+	case e.Type() == typeCallError && e.Message() == bodyTooLarge:
+		return resultTooLarge()
 	case e.Type() == typePayloadSize:
 		f.Code, f.Type, f.Retryable = contract.CodePayloadTooLarge, "", false
 		f.Message = "The result is over the payload limit of Temporal: " + e.Message()

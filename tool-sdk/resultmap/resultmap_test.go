@@ -266,6 +266,10 @@ func TestFromErrorGoesByType(t *testing.T) {
 			want: contract.Failure{Code: contract.CodePayloadTooLarge, Message: "The result is over the payload limit of Temporal: one payload holds at most 2097088 bytes. " +
 				"Ask for less, or for a part at a time."}},
 
+		{name: "server, for a Workflow", err: temporal.NewNonRetryableApplicationError("http: response body too large", "CallError", nil),
+			want: contract.Failure{Code: contract.CodePayloadTooLarge, Message: "The result is over the payload limit of Temporal: one payload holds at most 2097088 bytes. " +
+				"Ask for less, or for a part at a time."}},
+
 		{name: "operation failed", err: nexus.NewOperationFailedErrorf("no key %d", 7),
 			want: contract.Failure{Code: contract.CodeFailed, Message: "no key 7"}},
 		{name: "operation failed, here", err: nexus.NewOperationFailedErrorf("no key %d", 7), local: true,
