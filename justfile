@@ -31,12 +31,12 @@ temporal *args:
 # Put the commands into the Go bin directory.
 [group('1 try it')]
 install:
-    go install ./connector/cmd/durable-mcp-connector
+    go install ./connector/cmd/durable-mcp-connector ./proxy-worker/cmd/durable-mcp-proxy
 
 # Put the commands into bin/.
 [group('2 build')]
 build:
-    go build -o bin/ ./connector/cmd/durable-mcp-connector
+    go build -o bin/ ./connector/cmd/durable-mcp-connector ./proxy-worker/cmd/durable-mcp-proxy
 
 # Format the code.
 [group('2 build')]

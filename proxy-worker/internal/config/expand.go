@@ -60,7 +60,7 @@ func variable(inside string, lookup func(string) (string, bool)) (value, missing
 	}
 	v, ok := lookup(name)
 	switch {
-	case hasFallback && v == "":
+	case hasFallback && (!ok || v == ""):
 		return strings.ReplaceAll(fallback, "$$", "$"), "", nil
 	case !ok:
 		return "", name, nil
