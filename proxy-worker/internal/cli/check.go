@@ -151,7 +151,7 @@ func describe(err error) string {
 func (e env) printReports(warnings []string, reports []serverReport) error {
 	var b strings.Builder
 	for i := range reports {
-		reports[i].print(&b)
+		reports[i].write(&b)
 	}
 	for _, w := range warnings {
 		fmt.Fprintf(&b, "warning: %s\n", printable(w))
@@ -160,7 +160,7 @@ func (e env) printReports(warnings []string, reports []serverReport) error {
 	return err
 }
 
-func (r *serverReport) print(b *strings.Builder) {
+func (r *serverReport) write(b *strings.Builder) {
 	fmt.Fprintf(b, "%s", printable(r.Key))
 	if r.Service != "" && r.Service != r.Key {
 		fmt.Fprintf(b, " (service %s)", printable(r.Service))
@@ -178,7 +178,7 @@ func (r *serverReport) print(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, ": %s, MCP %s\n", printable(name), printable(r.Protocol))
 	fmt.Fprintf(b, "  session: %s (%s)\n", r.Session.Mode, r.Session.Reason)
-	r.printTools(b)
+	r.writeTools(b)
 	if len(r.Filtered) > 0 {
 		fmt.Fprintf(b, "  left out by tool_filters: %s\n", printable(strings.Join(r.Filtered, ", ")))
 	}
@@ -187,9 +187,9 @@ func (r *serverReport) print(b *strings.Builder) {
 	}
 }
 
-// printTools prints a table. RUN AGAIN says whether a call that may have reached
+// writeTools writes a table. RUN AGAIN says whether a call that may have reached
 // the server is sent again; ATTEMPTS bounds also those that did not.
-func (r *serverReport) printTools(b *strings.Builder) {
+func (r *serverReport) writeTools(b *strings.Builder) {
 	if len(r.Tools) == 0 {
 		fmt.Fprintln(b, "  no tools")
 		return

@@ -93,12 +93,12 @@ func (h *health) ready(ctx context.Context) error {
 		TaskQueueType: enumspb.TASK_QUEUE_TYPE_NEXUS,
 	})
 	if err != nil {
-		return errors.New("Temporal does not answer")
+		return errors.New("no answer from Temporal")
 	}
 	for _, p := range reply.GetPollers() {
 		if p.GetIdentity() == h.identity {
 			return nil
 		}
 	}
-	return errors.New("Temporal does not see the Worker poll yet")
+	return errors.New("the Worker is not seen polling by Temporal yet")
 }

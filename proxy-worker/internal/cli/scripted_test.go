@@ -79,7 +79,7 @@ func scriptedServer(args []string) int {
 		case "ping":
 			answer = `"result":{}`
 		}
-		fmt.Printf("{\"jsonrpc\":\"2.0\",\"id\":%s,%s}\n", m.ID, answer)
+		fmt.Fprintf(os.Stdout, "{\"jsonrpc\":\"2.0\",\"id\":%s,%s}\n", m.ID, answer)
 	}
 	return 0
 }

@@ -214,10 +214,10 @@ func (s *service) explain(err error) error {
 	var denied *serviceerror.PermissionDenied
 	switch {
 	case errors.As(err, &missing):
-		return fmt.Errorf("Temporal at %s has no namespace %q: create it (temporal operator namespace create -n %s), or name another with --%s",
-			s.options.HostPort, s.options.Namespace, s.options.Namespace, flagNamespace)
+		return fmt.Errorf("there is no namespace %q at %s: create it (temporal operator namespace create -n %s), or name another with --%s",
+			s.options.Namespace, s.options.HostPort, s.options.Namespace, flagNamespace)
 	case errors.As(err, &denied):
-		return fmt.Errorf("Temporal at %s lets this client not into the namespace %q: %w", s.options.HostPort, s.options.Namespace, err)
+		return fmt.Errorf("the namespace %q at %s is closed to this client: %w", s.options.Namespace, s.options.HostPort, err)
 	}
 	return err
 }

@@ -90,7 +90,7 @@ func TestServe(t *testing.T) {
 	t.Parallel()
 
 	path := file(t, `{"cli-a": {"command": $SELF, "args": ["scripted-server"]}, "b": {"command": $SELF, "args": ["scripted-server"], "service": "cli-b"},
-		"cli-lost": {"command": $SELF, "args": ["scripted-server", "--exit", "1"]}}`)
+		"cli-lost": {"command": $SELF, "args": ["scripted-server", "--exit", "1"], "env": {$SOON}}}`)
 	flags := append(serveFlagsOf(t, path, "cli-serve"), "--ensure-endpoints", "--continue-on-error", "--shutdown-timeout", "1s")
 	// Twice: the second finds the endpoints there.
 	for range 2 {
@@ -141,9 +141,9 @@ func TestTheSecondSignalEndsAtOnce(t *testing.T) {
 func TestServeThatCannot(t *testing.T) {
 	t.Parallel()
 
-	dead := file(t, `{"ok": {"command": $SELF, "args": ["scripted-server"]}, "dead-1": {"command": $SELF, "args": ["scripted-server", "--exit", "1"]},
-		"dead-2": {"command": $SELF, "args": ["scripted-server", "--exit", "2"], "continue_on_error": false},
-		"dead-3": {"command": $SELF, "args": ["scripted-server", "--exit", "3"], "continue_on_error": true}}`)
+	dead := file(t, `{"ok": {"command": $SELF, "args": ["scripted-server"]}, "dead-1": {"command": $SELF, "args": ["scripted-server", "--exit", "1"], "env": {$SOON}},
+		"dead-2": {"command": $SELF, "args": ["scripted-server", "--exit", "2"], "env": {$SOON}, "continue_on_error": false},
+		"dead-3": {"command": $SELF, "args": ["scripted-server", "--exit", "3"], "env": {$SOON}, "continue_on_error": true}}`)
 	p := start(t, "", nil, serveFlagsOf(t, dead, "cli-dead")...)
 	require.Equal(t, exitFailed, p.wait(t))
 	require.Contains(t, p.err.String(), "durable-mcp-proxy: mcpproxy: dead-1: connect: the server process exited with code 1\nmcpproxy: dead-2: connect: the server process exited with code 2\n")
@@ -151,7 +151,7 @@ func TestServeThatCannot(t *testing.T) {
 	fine := file(t, `{"cli-elsewhere": {"command": $SELF, "args": ["scripted-server"]}}`)
 	p = start(t, "", nil, append(serveFlagsOf(t, fine, "cli-fine"), "--temporal-namespace", "no-such-namespace")...)
 	require.Equal(t, exitFailed, p.wait(t))
-	require.Contains(t, p.err.String(), `has no namespace "no-such-namespace": create it`)
+	require.Contains(t, p.err.String(), `there is no namespace "no-such-namespace" at `)
 
 	operator := devClient(t).OperatorService()
 	elsewhere := endpoint{"cli-elsewhere", "default", "another-queue"}

@@ -107,8 +107,7 @@ func read(source string, stdin io.Reader) ([]byte, error) {
 
 // reason leaves out the operation and the path, which the message has already.
 func reason(err error) error {
-	var p *os.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*os.PathError](err); ok {
 		return p.Err
 	}
 	return err

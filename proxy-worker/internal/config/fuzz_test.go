@@ -1,7 +1,6 @@
 package config_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -36,7 +35,7 @@ func FuzzLoad(f *testing.F) {
 			}
 			if err != nil {
 				var wrong *config.Error
-				require.True(t, errors.As(err, &wrong))
+				require.ErrorAs(t, err, &wrong)
 				require.NotEmpty(t, wrong.Faults)
 				require.NotContains(t, err.Error(), planted)
 				require.Nil(t, file)

@@ -266,9 +266,10 @@ func (o object) duration(key string) time.Duration {
 			return 0
 		}
 		return d
+	default:
+		o.fault(key, want+", but it is %s", n.kind)
+		return 0
 	}
-	o.fault(key, want+", but it is %s", n.kind)
-	return 0
 }
 
 // nearest returns the known word that takes the fewest edits, case, hyphens

@@ -228,9 +228,8 @@ func (o object) patterns(key string) []*regexp.Regexp {
 	for _, t := range o.texts(key) {
 		re, err := regexp.Compile(t.value)
 		if err != nil {
-			var s *syntax.Error
 			reason := "it cannot be read"
-			if errors.As(err, &s) {
+			if s, ok := errors.AsType[*syntax.Error](err); ok {
 				reason = s.Code.String()
 			}
 			o.reject(t, "%q is no regular expression: %s", t.node.text, reason)
