@@ -249,8 +249,8 @@ func (s *server) headersOK(w http.ResponseWriter, m *message) bool {
 	if m.modern() {
 		return s.modernHeadersOK(m, wrong)
 	}
-	if m.ID == nil && s.modern() && h.Get("MCP-Protocol-Version") == modern {
-		return true // a notification has no _meta
+	if (m.ID == nil || m.Method == "") && s.modern() && h.Get("MCP-Protocol-Version") == modern {
+		return true // a notification or an answer has no _meta
 	}
 	switch id := h.Get("Mcp-Session-Id"); {
 	case m.Method == "initialize" && id != "":
