@@ -14,6 +14,7 @@ import (
 // programs are what the tests run, by the name of their binary.
 var programs = map[string]string{
 	"durable-mcp-connector": "./connector/cmd/durable-mcp-connector",
+	"durable-mcp-proxy":     "./proxy-worker/cmd/durable-mcp-proxy",
 	"toolservice":           "./e2e/toolservice",
 	"upstream":              "./e2e/upstream/cmd/upstream",
 }

@@ -61,7 +61,7 @@ func TestFilters(t *testing.T) {
 	t.Parallel()
 
 	p := through(t, harness.StartUpstream(t, "--odd", "--generated", "3"), harness.ProxyServer{
-		"prefix":       "up_",
+		"prefix":       "up",
 		"tool_filters": map[string]any{"allowed": []string{"echo", "tool_.*", "a\\.b", "rea"}, "rejected": []string{"tool_001", "ech"}},
 	})
 	names := awaitTools(t, p.Peer).names(t)

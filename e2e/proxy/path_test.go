@@ -166,7 +166,7 @@ func (w way) server(u *harness.Upstream, more ...harness.ProxyServer) harness.Pr
 }
 
 // eachWay runs a test over each way to an upstream, all behind one proxy worker,
-// for a client of an older revision and for one of the newest.
+// for a client of an older revision and then for one of the newest.
 func eachWay(t *testing.T, test func(t *testing.T, w way, p path), flags ...string) {
 	t.Helper()
 	servers := map[string]harness.ProxyServer{}
@@ -178,14 +178,15 @@ func eachWay(t *testing.T, test func(t *testing.T, w way, p path), flags ...stri
 	}
 	proxy := harness.Shared(t).StartProxy(t, servers)
 	for i, w := range ways {
-		for _, revision := range harness.Revisions[1:] {
-			t.Run(w.name+" for "+revision, func(t *testing.T) {
-				t.Parallel()
+		t.Run(w.name, func(t *testing.T) {
+			t.Parallel()
+			for _, revision := range harness.Revisions[1:] {
+				t.Log("for " + revision)
 				p := paths[i]
 				p.proxy, p.Peer = proxy, peer(t, revision, p.service)
 				test(t, w, p)
 				p.upstream.NoViolation(t)
-			})
-		}
+			}
+		})
 	}
 }

@@ -78,6 +78,7 @@ func (s *server) post(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	m.end = func() {
+		m.cut.Store(true)
 		if c, _, err := http.NewResponseController(w).Hijack(); err == nil {
 			_ = c.Close()
 		}
@@ -140,7 +141,11 @@ func (s *server) request(ctx context.Context, w http.ResponseWriter, m *message)
 	if f, ok := s.fault(FaultSSE, m.Method, m.tool); ok {
 		out.spelled = f.Text
 	}
-	m.send = func(msg json.RawMessage) { out.begin(nil).event(msg) }
+	m.send = func(msg json.RawMessage) {
+		if !m.cut.Load() {
+			out.begin(nil).event(msg)
+		}
+	}
 	if m.Method == "initialize" {
 		m.session = newSession()
 		s.mu.Lock()
@@ -159,6 +164,9 @@ func (s *server) request(ctx context.Context, w http.ResponseWriter, m *message)
 		s.journal.add(Entry{Event: EventAnswer, Tool: m.tool})
 	}
 	s.after(m)
+	if m.cut.Load() {
+		return
+	}
 	if f, ok := s.fault(FaultStatusAfter, m.Method, m.tool); ok {
 		respond(w, f)
 		return

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync/atomic"
 )
 
 // HTTP+SSE of 2024-11-05: a stream that names where messages go, and answers to
@@ -29,7 +30,14 @@ func (s *server) sse(w http.ResponseWriter, r *http.Request) {
 		out.spelled = f.Text
 	}
 	e := out.begin(nil)
-	st := &stream{session: newSession(), send: e.event, context: ctx, end: func() {
+	var cut atomic.Bool
+	send := func(m json.RawMessage) {
+		if !cut.Load() {
+			e.event(m)
+		}
+	}
+	st := &stream{session: newSession(), send: send, context: ctx, end: func() {
+		cut.Store(true)
 		if c, _, err := http.NewResponseController(w).Hijack(); err == nil {
 			_ = c.Close()
 		}
@@ -38,7 +46,7 @@ func (s *server) sse(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.streams[st.session.id] = st
 	s.mu.Unlock()
-	defer s.join(&listener{send: e.event})()
+	defer s.join(&listener{send: send})()
 	e.mu.Lock()
 	e.write("event: endpoint\ndata: /messages?session=" + st.session.id + "\n\n")
 	e.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -88,6 +89,7 @@ type message struct {
 	send func(json.RawMessage)
 	// end cuts the connection.
 	end func()
+	cut atomic.Bool // it is
 }
 
 // modern reports whether the request says all about itself.
