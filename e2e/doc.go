@@ -4,6 +4,7 @@
 //
 //   - harness starts and stops what the tests need.
 //   - connector tests the connector from outside; toolservice has its tools.
+//   - proxy tests the proxy worker from outside, with the connector in front.
 //   - upstream is an MCP server that tests script, for what calls one.
 //   - containers runs the product in Docker; ./justw e2e.
 //   - bench measures it beside its baselines; ./justw bench.

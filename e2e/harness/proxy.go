@@ -104,7 +104,7 @@ func (p *Proxy) Start(tb testing.TB) {
 // Ready asks the proxy whether it is ready.
 func (p *Proxy) Ready() bool {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 5 * time.Second}
-	resp, err := client.Get(p.ready) //nolint:noctx // the client has a timeout
+	resp, err := client.Get(p.ready)
 	if err != nil {
 		return false
 	}

@@ -22,7 +22,7 @@ func TestCheck(t *testing.T) {
 	u, v := harness.PrepareUpstream(t, "--protocols", legacy, "--odd"), harness.StartUpstream(t)
 	config := harness.WriteProxyConfig(t, map[string]harness.ProxyServer{
 		"first":  u.Server(harness.ProxyServer{"tool_policies": map[string]any{"destroy": map[string]any{"at_most_once": false, "start_to_close_timeout": "3s"}}, "tool_filters": map[string]any{"rejected": []string{"env"}}}),
-		"second": v.Server(harness.ProxyServer{"prefix": "two_"}),
+		"second": v.Server(harness.ProxyServer{"prefix": "two"}),
 		"third":  {"command": "/no/such/program", "disabled": true},
 	})
 	out := harness.RunProxy(t, "", nil, "check", "--config", config)
@@ -62,25 +62,24 @@ func TestExitCodes(t *testing.T) {
 		code int
 		says []string
 	}{
-		"a server fails":          {[]string{"check", "--config", missing}, 1, []string{"bad"}},
-		"the good one alone":      {[]string{"check", "--config", missing, "--server", "good"}, 0, nil},
-		"no such server":          {[]string{"check", "--config", missing, "--server", "ugly"}, 2, []string{"ugly"}},
-		"no file":                 {[]string{"check", "--config", "/no/such/file.json"}, 2, []string{"/no/such/file.json"}},
-		"no config":               {[]string{"check"}, 2, []string{"config"}},
-		"serve without config":    {nil, 2, []string{"config"}},
-		"an unknown flag":         {[]string{"check", "--cofnig", "x"}, 2, nil},
-		"an unknown command":      {[]string{"chekc"}, 2, nil},
-		"no JSON":                 {[]string{"check", "--config", file(`{"mcpServers":`)}, 2, nil},
-		"an entry is no object":   {[]string{"check", "--config", file(`{"mcpServers":{"a":7}}`)}, 2, []string{"mcpServers.a"}},
-		"both":                    {[]string{"check", "--config", file(`{"mcpServers":{"a":{"command":"x","url":"http://x/"}}}`)}, 2, []string{"mcpServers.a", "command", "url"}},
-		"neither":                 {[]string{"check", "--config", file(`{"mcpServers":{"a":{}}}`)}, 2, []string{"mcpServers.a"}},
-		"all faults at once":      {[]string{"check", "--config", file(`{"mcpServers":{"a":{"command":7},"b":{"url":"ftp://x"},"c":{"command":"x","policy":{"retry":{"maximum_attempts":"many"}}}}}`)}, 2, []string{"mcpServers.a.command", "mcpServers.b.url", "mcpServers.c.policy.retry.maximum_attempts"}},
-		"owned header":            {[]string{"check", "--config", file(`{"mcpServers":{"a":{"url":"http://x/","headers":{"mcp-SESSION-id":"x"}}}}`)}, 2, []string{"mcpServers.a.headers", "ession-"}},
-		"a missing variable":      {[]string{"check", "--config", file(`{"mcpServers":{"a":{"command":"${NO_SUCH_VARIABLE}"}}}`)}, 2, []string{"mcpServers.a", "NO_SUCH_VARIABLE"}},
-		"wrong version":           {[]string{"check", "--config", file(`{"mcpServers":{"a":{"command":"x","protocol_version":"2099-01-01"}}}`)}, 2, []string{"2099-01-01"}},
-		"Temporal is away, serve": {[]string{"--config", missing, "--server", "good", "--temporal-address", "127.0.0.1:1"}, 1, []string{"127.0.0.1:1"}},
-		"version":                 {[]string{"--version"}, 0, nil},
-		"help":                    {[]string{"--help"}, 0, nil},
+		"a server fails":        {[]string{"check", "--config", missing}, 1, []string{"bad"}},
+		"the good one alone":    {[]string{"check", "--config", missing, "--server", "good"}, 0, nil},
+		"no such server":        {[]string{"check", "--config", missing, "--server", "ugly"}, 2, []string{"ugly"}},
+		"no file":               {[]string{"check", "--config", "/no/such/file.json"}, 2, []string{"/no/such/file.json"}},
+		"no config":             {[]string{"check"}, 2, []string{"config"}},
+		"serve without config":  {nil, 2, []string{"config"}},
+		"an unknown flag":       {[]string{"check", "--cofnig", "x"}, 2, nil},
+		"an unknown command":    {[]string{"chekc"}, 2, nil},
+		"no JSON":               {[]string{"check", "--config", file(`{"mcpServers":`)}, 2, nil},
+		"an entry is no object": {[]string{"check", "--config", file(`{"mcpServers":{"a":7}}`)}, 2, []string{"mcpServers.a"}},
+		"both":                  {[]string{"check", "--config", file(`{"mcpServers":{"a":{"command":"x","url":"http://x/"}}}`)}, 2, []string{"mcpServers.a", "command", "url"}},
+		"neither":               {[]string{"check", "--config", file(`{"mcpServers":{"a":{}}}`)}, 2, []string{"mcpServers.a"}},
+		"all faults at once":    {[]string{"check", "--config", file(`{"mcpServers":{"a":{"command":7},"b":{"url":"ftp://x"},"c":{"command":"x","policy":{"retry":{"maximum_attempts":"many"}}}}}`)}, 2, []string{"mcpServers.a.command", "mcpServers.b.url", "mcpServers.c.policy.retry.maximum_attempts"}},
+		"owned header":          {[]string{"check", "--config", file(`{"mcpServers":{"a":{"url":"http://x/","headers":{"mcp-SESSION-id":"x"}}}}`)}, 2, []string{"mcpServers.a.headers", "SESSION-id"}},
+		"a missing variable":    {[]string{"check", "--config", file(`{"mcpServers":{"a":{"command":"${NO_SUCH_VARIABLE}"}}}`)}, 2, []string{"mcpServers.a", "NO_SUCH_VARIABLE"}},
+		"wrong version":         {[]string{"check", "--config", file(`{"mcpServers":{"a":{"command":"x","protocol_version":"2099-01-01"}}}`)}, 2, []string{"2099-01-01"}},
+		"version":               {[]string{"--version"}, 0, nil},
+		"help":                  {[]string{"--help"}, 0, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -126,6 +125,19 @@ func TestStartFails(t *testing.T) {
 	require.Equal(t, 1, p.Exit(t))
 	require.Contains(t, p.Stderr.String(), "no licence found")
 	require.Empty(t, p.Stdout.String())
+}
+
+// TestTemporalComesUp: a Temporal that is away is waited for, and a signal ends that.
+func TestTemporalComesUp(t *testing.T) {
+	t.Parallel()
+
+	away := &harness.Temporal{Address: "127.0.0.1:1"}
+	p := away.PrepareProxy(t, map[string]harness.ProxyServer{"up": harness.PrepareUpstream(t).Server()})
+	p.Launch(t)
+	p.Stderr.Await(t, "Temporal cannot be reached")
+	require.False(t, p.Ready())
+	p.Signal(t, syscall.SIGTERM)
+	p.Exit(t)
 }
 
 // TestShutdown: calls under way are answered, and a second signal ends at once.

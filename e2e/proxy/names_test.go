@@ -125,14 +125,7 @@ func TestListChanged(t *testing.T) {
 		if !p.Modern() {
 			p.Stdio.Await(t, "list_changed", harness.IsNotification("notifications/tools/list_changed"))
 		}
-		harness.Until(t, func() bool {
-			for _, served := range listTools(t, p.Peer).names(t) {
-				if served == name {
-					return true
-				}
-			}
-			return false
-		})
+		harness.Until(t, func() bool { return slices.Contains(listTools(t, p.Peer).names(t), name) })
 		require.Contains(t, string(p.Tool(t, name, `{}`).Structured), name)
 	})
 }

@@ -85,9 +85,10 @@ func TestNotSent(t *testing.T) {
 
 	t.Run("the server comes up", func(t *testing.T) {
 		t.Parallel()
-		u := harness.PrepareHTTPUpstream(t)
-		p := through(t, u, harness.ProxyServer{"continue_on_error": true}).withManifest(t)
-		p.upstream.Kill()
+		u := harness.StartUpstream(t)
+		p := through(t, u)
+		awaitTools(t, p.Peer)
+		u.Kill()
 		call := p.start(t, upstream.ToolPlain, upstream.Script{Key: "patient"})
 		_, early := call.Find(time.Second, harness.IsAnswer(call.ID))
 		require.False(t, early)
@@ -153,11 +154,3 @@ func TestNotSent(t *testing.T) {
 }
 
 func httpStatus(code int) string { return fmt.Sprint("status ", code) }
-
-// withManifest waits until the upstream, started now, is served.
-func (p path) withManifest(t *testing.T) path {
-	t.Helper()
-	p.upstream.Start(t)
-	awaitTools(t, p.Peer)
-	return p
-}

@@ -2,6 +2,7 @@ package proxy_test
 
 import (
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -122,9 +123,7 @@ func TestSecretsStay(t *testing.T) {
 	require.Greater(t, operations, 20)
 	require.Greater(t, activities, 20)
 	t.Logf("%d operations and %d activities", operations, activities)
-	for name, text := range stored(t, temporal) {
-		places[name] = text
-	}
+	maps.Copy(places, stored(t, temporal))
 	for _, file := range []string{store, store + "-wal"} {
 		data, err := os.ReadFile(file)
 		if !os.IsNotExist(err) {

@@ -153,7 +153,7 @@ func (x *exchange) failed(failed *mcpclient.Error, sent bool) error {
 	switch {
 	case sent && !x.plan.repeatable:
 		return x.unknown(message+".", failed)
-	case failed.Outcome == mcpclient.Refused && !failed.Retryable:
+	case failed.Outcome != mcpclient.NotSent && !failed.Retryable: // another attempt would end alike
 		return final(&contract.Failure{Code: contract.CodeFailed, Message: message})
 	}
 	return x.again(message, failed.RetryAfter)

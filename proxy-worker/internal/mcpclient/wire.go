@@ -87,6 +87,9 @@ func DecodeIncoming(raw json.RawMessage) (Incoming, error) {
 		}
 		m.Params = o.Get("params")
 	}
+	if m.IsResponse() && m.ID == nil && !o.Has("result") && !o.Has("error") {
+		return Incoming{}, errors.New("no member of JSON-RPC") // a line of a structured log
+	}
 	switch {
 	case m.Fault != nil:
 	case string(o.Get("jsonrpc")) != `"2.0"`:
