@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -31,7 +32,7 @@ import (
 )
 
 // The test binary is the agent's program too: with this variable it is
-// ADDRESS,TASK QUEUE of its Worker.
+// ADDRESS,TASK QUEUE,CACHE of its Worker.
 const agentVariable = "E2E_WORKFLOW_AGENT"
 
 func TestMain(m *testing.M) {
@@ -46,7 +47,13 @@ func TestMain(m *testing.M) {
 }
 
 func runAgent(where string) error {
-	address, queue, _ := strings.Cut(where, ",")
+	parts := strings.Split(where, ",")
+	address, queue := parts[0], parts[1]
+	cache, err := strconv.Atoi(parts[2])
+	if err != nil {
+		return err
+	}
+	worker.SetStickyWorkflowCacheSize(cache)
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
 	c, err := client.Dial(client.Options{HostPort: address, Logger: sdklog.NewStructuredLogger(log)})
 	if err != nil {
@@ -122,12 +129,18 @@ func errands(ctx workflow.Context, in converter.RawValue) ([]ending, error) {
 type agent struct {
 	temporal *harness.Temporal
 	queue    string
+	cache    int // how many Workflows the Worker keeps; with 0 each task replays its Workflow
 	process  *exec.Cmd
 }
 
 func newAgent(t *testing.T, temporal *harness.Temporal) *agent {
 	t.Helper()
-	a := &agent{temporal: temporal, queue: harness.Unique("agent")}
+	return newAgentOf(t, temporal, 100)
+}
+
+func newAgentOf(t *testing.T, temporal *harness.Temporal, cache int) *agent {
+	t.Helper()
+	a := &agent{temporal: temporal, queue: harness.Unique("agent"), cache: cache}
 	a.start(t)
 	return a
 }
@@ -136,7 +149,7 @@ func newAgent(t *testing.T, temporal *harness.Temporal) *agent {
 func (a *agent) start(t *testing.T) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), agentVariable+"="+a.temporal.Address+","+a.queue)
+	cmd.Env = append(os.Environ(), agentVariable+"="+a.temporal.Address+","+a.queue+","+strconv.Itoa(a.cache))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)

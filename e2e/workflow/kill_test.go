@@ -73,6 +73,22 @@ func started(t *testing.T, kit *harness.Service, line string) (n int) {
 	return n
 }
 
+// TestAgentWithoutCache: a Worker that keeps no Workflow replays it with every
+// task, and comes to the same each time.
+func TestAgentWithoutCache(t *testing.T) {
+	t.Parallel()
+	temporal, kit := harness.Shared(t), harness.SharedService(t)
+	a := newAgentOf(t, temporal, 0)
+	run := a.send(t, list{Services: of(kit), Parallel: true, Errands: slowErrands(harness.Unique("nocache"), func(i int) float64 { return float64(i%5) / 5 })})
+	requireResults(t, a.endings(t, run))
+	history := temporal.Client(t).GetWorkflowHistory(t.Context(), run.GetID(), run.GetRunID(), false, 1)
+	for history.HasNext() {
+		event, err := history.Next()
+		require.NoError(t, err)
+		require.Nil(t, event.GetWorkflowTaskFailedEventAttributes(), "%v", event)
+	}
+}
+
 // TestAgentAway: calls end while no agent runs, and it finds the results later.
 func TestAgentAway(t *testing.T) {
 	t.Parallel()

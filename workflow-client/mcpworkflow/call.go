@@ -55,6 +55,8 @@ func As[T any](ctx workflow.Context, f *Future) (value T, err error) {
 		return value, e.failure
 	case e.result.IsError():
 		return value, resultmap.ToolError(e.result)
+	case e.result.NeedsInput():
+		return value, &contract.Failure{Code: contract.CodeFailed, Message: "The tool asks for input before it goes on; Call and WithInput can give it."}
 	}
 	if err := e.result.Unmarshal(&value); err != nil {
 		var none T
@@ -131,7 +133,8 @@ func (c *Client) call(ctx workflow.Context, name string, arguments json.RawMessa
 	if !ok {
 		return ending{}, unknownTool(name, snapshot)
 	}
-	input, err := contract.CallParams{Arguments: arguments, Meta: o.meta}.Encode(entry.Tool.Encoding)
+	params := contract.CallParams{Arguments: arguments, Meta: o.meta, InputResponses: o.responses, RequestState: o.state}
+	input, err := params.Encode(entry.Tool.Encoding)
 	if err != nil {
 		return ending{}, invalid("mcpworkflow: tool %q: %w", name, err)
 	}

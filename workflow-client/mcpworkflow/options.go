@@ -23,6 +23,8 @@ type callOptions struct {
 	key          string
 	headers      []header
 	meta         json.RawMessage
+	responses    json.RawMessage
+	state        json.RawMessage
 }
 
 // WithTimeout bounds the call from its start to its end, in place of the timeout
@@ -78,6 +80,14 @@ func WithHeader(key, value string) CallOption {
 // "value" have no room for one, and do not get it.
 func WithMeta(meta json.RawMessage) CallOption {
 	return func(o *callOptions) { o.meta = meta }
+}
+
+// WithInput goes on with a call whose result asked for input
+// ([contract.Result.NeedsInput]; MCP 2026-07-28, multi round-trip requests): the
+// answers by their names, and the result's requestState as it came, nil for none.
+// Only tools with the encoding "mcp" ask.
+func WithInput(responses, requestState json.RawMessage) CallOption {
+	return func(o *callOptions) { o.responses, o.state = responses, requestState }
 }
 
 func gather(options []CallOption) callOptions {

@@ -167,6 +167,28 @@ func TestHeaders(t *testing.T) {
 	require.Len(t, slices.DeleteFunc(slices.Collect(keys(call.Header)), func(k string) bool { return k == "mcpworkflowtest-number" }), 3)
 }
 
+// A tool that asks for input gets it with the next call.
+func TestInput(t *testing.T) {
+	t.Parallel()
+	const asks = `{"resultType":"input_required","inputRequests":{"name":{}},"requestState":"s 1"}`
+	log := run(t, func(ctx workflow.Context, tools *mcpworkflow.Client) error {
+		if _, err := mcpworkflow.CallAs[any](ctx, tools, "act", nil); err == nil {
+			return errors.New("an answer without the input")
+		}
+		r, err := tools.Call(ctx, "act", nil)
+		if err != nil || !r.NeedsInput() {
+			return fmt.Errorf("%s %w", r.JSON(), err)
+		}
+		got, err := mcpworkflow.CallAs[string](ctx, tools, "act", nil, mcpworkflow.WithInput(json.RawMessage(`{"name":{"n":1.0}}`), json.RawMessage(`"s 1"`)))
+		if err != nil || got != "yes" {
+			return fmt.Errorf("%q %w", got, err)
+		}
+		return nil
+	}, mcpworkflowtest.NewService("fake", mcpworkflowtest.Tool{Name: "act", Encoding: contract.EncodingMCP}).Script("act",
+		mcpworkflowtest.Return(json.RawMessage(asks)), mcpworkflowtest.Return(json.RawMessage(asks)), mcpworkflowtest.Return(contract.TextResult("yes", false))))
+	require.Equal(t, `{"arguments":{},"inputResponses":{"name":{"n":1.0}},"requestState":"s 1"}`, string(log.Calls()[2].Input))
+}
+
 func keys(m map[string]string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for k := range m {
