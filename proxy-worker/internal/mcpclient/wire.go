@@ -70,14 +70,11 @@ func (m *Incoming) IsResponse() bool { return m.Method == "" }
 // JSON object at all. Of an object that JSON-RPC does not allow it returns as
 // much as there is, with a Fault, so that the request that waits for it can end.
 func DecodeIncoming(raw json.RawMessage) (Incoming, error) {
-	m := Incoming{Raw: raw}
-	o, err := contract.ParseObject(raw)
+	o, fault, err := split(raw)
 	if err != nil {
-		m.Fault = err
-		if o, err = inUTF8(raw); err != nil {
-			return Incoming{}, err
-		}
+		return Incoming{}, err
 	}
+	m := Incoming{Raw: raw, Fault: fault}
 	if id := o.Get("id"); !contract.IsNull(id) {
 		m.ID = id
 	}
@@ -103,13 +100,18 @@ func DecodeIncoming(raw json.RawMessage) (Incoming, error) {
 	return m, nil
 }
 
-// inUTF8 splits an object whose text is not in UTF-8, to know at least whom it is
-// for.
-func inUTF8(raw json.RawMessage) (contract.Object, error) {
-	if !json.Valid(raw) {
-		return contract.Object{}, errors.New("not valid JSON")
+// split splits an object. One whose text is not in UTF-8 has a fault, and enough
+// is known of it to see whom it is for.
+func split(raw json.RawMessage) (o contract.Object, fault, err error) {
+	o, fault = contract.ParseObject(raw)
+	if fault == nil {
+		return o, nil, nil
 	}
-	return contract.ParseObject(bytes.ToValidUTF8(raw, []byte("\uFFFD")))
+	if !json.Valid(raw) {
+		return o, nil, fault
+	}
+	o, err = contract.ParseObject(bytes.ToValidUTF8(raw, []byte("\uFFFD")))
+	return o, fault, err
 }
 
 // Reply asks h about a request of the peer and returns the answer to write.

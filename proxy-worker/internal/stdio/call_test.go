@@ -102,6 +102,7 @@ func TestMalformedAnswersEndTheirCall(t *testing.T) {
 		"both":                 {`{"jsonrpc":"2.0","id":ID,"result":{},"error":{"code":1,"message":"m"}}`, "both"},
 		"neither":              {`{"jsonrpc":"2.0","id":ID}`, "neither"},
 		"no object":            {`{"jsonrpc":"2.0","id":ID,"result":[1]}`, "its result is an array, want an object"},
+		"not UTF-8":            {`{"jsonrpc":"2.0","id":ID,"result":{"s":"LATIN1"}}`, "UTF-8"},
 		"null":                 {`{"jsonrpc":"2.0","id":ID,"result":null}`, "null"},
 		"error without a code": {`{"jsonrpc":"2.0","id":ID,"error":{"message":"m"}}`, "code"},
 	} {

@@ -251,7 +251,7 @@ func (s *testServer) call(r request) (int, bool) {
 	case "raw": // the arguments are the frame, with ID for the ID
 		var frame string
 		_ = json.Unmarshal(p.Arguments, &frame)
-		s.write("%s", strings.ReplaceAll(frame, "ID", string(r.ID)))
+		s.write("%s", strings.NewReplacer("ID", string(r.ID), "LATIN1", "\xe9").Replace(frame))
 	case "half":
 		_, _ = os.Stdout.WriteString(`{"jsonrpc":"2.0","id":` + string(r.ID))
 		return 0, true
