@@ -167,16 +167,26 @@ func (s *service) connect(ctx context.Context) (release func(), err error) {
 	}, errors.Join(errs...)
 }
 
+// comingUp is how long a Temporal that was away may still lack what is made in it
+// when it starts, such as its namespaces.
+const comingUp = 15 * time.Second
+
 // start returns a Worker that polls. While Temporal cannot be reached it tries
 // again, until ctx ends.
 func (s *service) start(ctx context.Context, temporal client.Client, fail context.CancelCauseFunc) (worker.Worker, error) {
+	var away time.Time // when it was last
 	pause := time.Second
 	for {
 		w, err := s.tryStart(ctx, temporal, fail)
-		if err == nil || !isAway(err) {
-			return w, err
+		switch {
+		case err == nil:
+			return w, nil
+		case isAway(err):
+			away = time.Now()
+		case !errors.As(err, new(*serviceerror.NamespaceNotFound)) || time.Since(away) > comingUp:
+			return nil, s.explain(err)
 		}
-		s.logger.Warn("Temporal cannot be reached; trying again", "temporal", s.options.HostPort, "in", pause, "error", err)
+		s.logger.Warn("Temporal does not serve; trying again", "temporal", s.options.HostPort, "in", pause, "error", err)
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
@@ -190,7 +200,7 @@ func (s *service) tryStart(ctx context.Context, temporal client.Client, fail con
 	short, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	if _, err := temporal.WorkflowService().DescribeNamespace(short, &workflowservice.DescribeNamespaceRequest{Namespace: s.options.Namespace}); err != nil {
-		return nil, s.explain(err)
+		return nil, err
 	}
 	if s.ensureEndpoints {
 		for i := range s.servers {

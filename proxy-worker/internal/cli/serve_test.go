@@ -16,8 +16,10 @@ import (
 	"github.com/durable-mcp/durable-mcp/tool-sdk/resultmap"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
+	"google.golang.org/protobuf/types/known/durationpb"
 )
 
 // serveFlagsOf returns the flags for the dev server.
@@ -185,7 +187,7 @@ func TestTemporalIsAway(t *testing.T) {
 
 	p := start(t, "", nil, flags...)
 	base := p.base(t)
-	require.Eventually(t, func() bool { return strings.Contains(p.err.String(), "Temporal cannot be reached; trying again") }, 20*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(p.err.String(), "Temporal does not serve; trying again") }, 20*time.Second, 20*time.Millisecond)
 	status, _ := get(t, base+"/healthz")
 	require.Equal(t, http.StatusOK, status)
 	status, body := get(t, base+"/readyz")
@@ -195,7 +197,7 @@ func TestTemporalIsAway(t *testing.T) {
 	require.Equal(t, exitDone, p.wait(t), p.err.String())
 
 	p = start(t, "", nil, flags...)
-	require.Eventually(t, func() bool { return strings.Contains(p.err.String(), "Temporal cannot be reached; trying again") }, 20*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(p.err.String(), "Temporal does not serve; trying again") }, 20*time.Second, 20*time.Millisecond)
 	stop := forward(t, address, devServer.FrontendHostPort())
 	p.ready(t)
 	stop()
@@ -204,6 +206,30 @@ func TestTemporalIsAway(t *testing.T) {
 	p.ready(t)
 	p.signal(t)
 	require.Equal(t, exitDone, p.wait(t), p.err.String())
+}
+
+// A Temporal that has just come up gets its namespaces a moment later.
+func TestTheNamespaceComesLate(t *testing.T) {
+	t.Parallel()
+
+	devClient(t)
+	reserved, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := reserved.Addr().String()
+	require.NoError(t, reserved.Close())
+	path := file(t, `{"cli-late": {"command": $SELF, "args": ["scripted-server"]}}`)
+	p := start(t, "", nil, append(serveFlagsOf(t, path, "cli-late"), "--temporal-address", address, "--temporal-namespace", "cli-late")...)
+	said := func(what string) {
+		require.Eventually(t, func() bool { return strings.Contains(p.err.String(), what) }, 20*time.Second, 20*time.Millisecond, what)
+	}
+	said("connection refused")
+	forward(t, address, devServer.FrontendHostPort())
+	said("Namespace cli-late is not found")
+	_, err = devClient(t).WorkflowService().RegisterNamespace(t.Context(), &workflowservice.RegisterNamespaceRequest{
+		Namespace: "cli-late", WorkflowExecutionRetentionPeriod: durationpb.New(24 * time.Hour),
+	})
+	require.NoError(t, err)
+	p.ready(t)
 }
 
 // forward is a way to an address that can be cut.
