@@ -23,23 +23,24 @@ const (
 )
 
 // beat is how often an attempt tells Temporal that it lives, and hears whether it
-// is cancelled: the SDK's own heartbeats are throttled.
+// is cancelled, see [runtime.pause]. The SDK's own heartbeats are throttled.
 const beat = time.Second
 
 // attempt is one run of an activity.
 type attempt struct {
-	ctx    context.Context // the activity's
-	log    *slog.Logger
-	number int32
-	most   int32 // attempts; the last one ends with a final error
+	ctx     context.Context // the activity's
+	runtime *runtime
+	log     *slog.Logger
+	number  int32
+	most    int32 // attempts; the last one ends with a final error
 
 	mu       sync.Mutex // over a whole heartbeat: an older note must not arrive after a newer one
 	note     string
 	doubtful bool // a heartbeat has no answer: it may yet arrive
 }
 
-func newAttempt(ctx context.Context, log *slog.Logger) *attempt {
-	return &attempt{ctx: ctx, log: log, number: activity.GetInfo(ctx).Attempt, note: noteNothing}
+func newAttempt(ctx context.Context, r *runtime, log *slog.Logger) *attempt {
+	return &attempt{ctx: ctx, runtime: r, log: log, number: activity.GetInfo(ctx).Attempt, note: noteNothing}
 }
 
 // wasSending reports whether an earlier attempt may have sent its request.
@@ -101,14 +102,16 @@ func (at *attempt) keepAlive() (stop func()) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		ticker := time.NewTicker(min(beat, activity.GetInfo(at.ctx).HeartbeatTimeout/3))
-		defer ticker.Stop()
+		timeout := activity.GetInfo(at.ctx).HeartbeatTimeout
+		timer := time.NewTimer(at.runtime.pause(timeout))
+		defer timer.Stop()
 		for {
 			select {
 			case <-ctx.Done():
 				return
-			case <-ticker.C:
+			case <-timer.C:
 				at.tick(ctx)
+				timer.Reset(at.runtime.pause(timeout))
 			}
 		}
 	}()

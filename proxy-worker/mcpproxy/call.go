@@ -42,6 +42,16 @@ func newCall(tool string, header nexus.Header) call {
 	return c
 }
 
+// fits returns an error for an input that leaves the activity no room for the call
+// beside it: Temporal bounds what it is started with together.
+func (c call) fits(input json.RawMessage) error {
+	about, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	return contract.CheckSize("arguments", make([]byte, len(input)+len(about)+contract.PayloadOverhead))
+}
+
 // activities returns the activities by type.
 func (p *Proxy) activities() map[string]any {
 	all := map[string]any{
@@ -79,13 +89,13 @@ func (p *Proxy) runCall(ctx context.Context, input converter.RawValue, c call) (
 	if err != nil {
 		return none, final(invalidParams(err.Error()))
 	}
-	at := newAttempt(ctx, p.log)
+	at := newAttempt(ctx, r, p.log)
 	t, err := p.find(r, at, c.Tool)
 	if err != nil {
 		return none, err
 	}
 	x := &exchange{
-		attempt: at, runtime: r, server: p.name, caller: c.Caller, what: fmt.Sprintf("Tool %q", t.upstream), plan: t.plan,
+		attempt: at, server: p.name, caller: c.Caller, what: fmt.Sprintf("Tool %q", t.upstream), plan: t.plan,
 		request: func(s mcpclient.Server) (mcpclient.Request, error) {
 			request := mcpclient.Request{Method: "tools/call", Name: t.upstream, Params: callParams(t.upstream, params, c, activity.GetInfo(ctx).ActivityID)}
 			if s.Stateless {
@@ -220,7 +230,7 @@ func (p *Proxy) runMethod(ctx context.Context, method, capability, nameKey strin
 		_ = json.Unmarshal(params.Get(nameKey), &name) // the server says what is wrong with it
 	}
 	x := &exchange{
-		attempt: newAttempt(ctx, p.log), runtime: r, server: p.name, caller: c.Caller, what: fmt.Sprintf("Method %q", method),
+		attempt: newAttempt(ctx, r, p.log), server: p.name, caller: c.Caller, what: fmt.Sprintf("Method %q", method),
 		plan: plan{policy: p.options.Policy.resolved(), repeatable: true},
 		request: func(s mcpclient.Server) (mcpclient.Request, error) {
 			if !s.Has(capability) {
@@ -243,7 +253,7 @@ func (p *Proxy) runList(ctx context.Context, cursor string) (converter.RawValue,
 	if r == nil {
 		return none, p.errNotServed()
 	}
-	at := newAttempt(ctx, p.log)
+	at := newAttempt(ctx, r, p.log)
 	at.most = listPolicy().Retry.MaximumAttempts
 	stop := at.keepAlive()
 	defer stop()

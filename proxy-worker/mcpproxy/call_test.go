@@ -161,6 +161,25 @@ func TestWhatIsNoCallIsRefusedWithoutTheUpstream(t *testing.T) {
 	})
 }
 
+func TestArgumentsOfAnySize(t *testing.T) {
+	t.Parallel()
+
+	s := newServer(t, plainTool)
+	c := serve(t, s.upstream(), mcpproxy.Options{})
+	input := func(size int) string {
+		const frame = `{"arguments":{"s":""}}`
+		return `{"arguments":{"s":"` + strings.Repeat("x", size-len(frame)) + `"}}`
+	}
+	const most = contract.PayloadLimit - contract.PayloadOverhead // what an operation can be started with
+	c.ok("echo", input(most-100))
+	for _, size := range []int{most - 50, most} { // no room for what goes with them
+		f := c.fails("echo", input(size))
+		require.Equal(t, contract.CodePayloadTooLarge, f.Code, "%d: %v", size, f)
+		require.Contains(t, f.Message, "The arguments would take")
+	}
+	require.Equal(t, 1, s.count("tools/call"))
+}
+
 func TestWhatACallTakesAlong(t *testing.T) {
 	t.Parallel()
 

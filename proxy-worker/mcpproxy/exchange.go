@@ -20,7 +20,6 @@ import (
 type exchange struct {
 	*attempt
 
-	runtime *runtime
 	server  string // for messages: the name of the proxy
 	caller  string
 	what    string // for messages: the tool or the method

@@ -147,16 +147,20 @@ func (r RetryPolicy) resolved() RetryPolicy {
 
 // temporal returns the policy for the server. Its attempts have no end there: the
 // proxy counts them, so that the last one can end with words that say what became
-// of the call, also when its Worker died.
+// of the call, also when its Worker died. A result that a codec made too large is
+// too large every time.
 func (r RetryPolicy) temporal() *temporal.RetryPolicy {
 	return &temporal.RetryPolicy{
 		InitialInterval:        r.InitialInterval,
 		BackoffCoefficient:     r.BackoffCoefficient,
 		MaximumInterval:        r.MaximumInterval,
 		MaximumAttempts:        math.MaxInt32,
-		NonRetryableErrorTypes: r.NonRetryableErrorTypes,
+		NonRetryableErrorTypes: append(slices.Clone(r.NonRetryableErrorTypes), typePayloadSize),
 	}
 }
+
+// typePayloadSize is the Temporal SDK's error of a payload over the limit.
+const typePayloadSize = "payloadSizeError"
 
 // plan is how the calls of one tool run.
 type plan struct {

@@ -62,3 +62,6 @@ func New(name string, upstream Upstream, options Options) (*Proxy, error) {
 func (p *Proxy) Name() string { return pluginName + "." + p.name }
 
 const pluginName = "durable-mcp.mcpproxy"
+
+// Version is that of this module in the program.
+func (p *Proxy) Version() string { return version() }

@@ -84,6 +84,14 @@ func (r *runtime) admit() (release func(), ok bool) {
 	}
 }
 
+// pause is the time between the heartbeats of a call. A cancel is heard with the
+// next one, so it is a beat, and grows where hundreds of calls would keep Temporal
+// busy with theirs.
+func (r *runtime) pause(timeout time.Duration) time.Duration {
+	const perSecond = 200
+	return min(max(beat, time.Duration(len(r.slots))*time.Second/perSecond), timeout/3)
+}
+
 // fetch lists the tools; over one new session where the first one turns out dead.
 func (p *Proxy) fetch(ctx context.Context, r *runtime) (*listing, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.options.StartupTimeout+listTimeout, errors.New("listing the tools took too long"))
@@ -124,24 +132,26 @@ func (p *Proxy) fetchOnce(ctx context.Context, r *runtime) (*listing, error) {
 	return p.options.newListing(server, raw, ttl), nil
 }
 
-// acquireRuntime counts one Worker more; the first one connects and lists.
+// acquireRuntime counts one user more; the first one connects and lists.
 func (p *Proxy) acquireRuntime(ctx context.Context) error {
 	p.starts.Lock()
 	defer p.starts.Unlock()
-	if p.current() == nil {
-		r := p.newRuntime()
-		if _, err := r.catalog.refresh(ctx); err != nil && !p.options.ContinueOnError {
-			r.close()
-			return forOperator(err)
-		}
-		r.catalog.running.Go(r.catalog.keepFresh)
-		p.mu.Lock()
-		p.runtime = r
+	p.mu.Lock()
+	if p.runtime != nil {
+		p.users++
 		p.mu.Unlock()
+		return nil
 	}
+	p.mu.Unlock()
+	r := p.newRuntime()
+	if _, err := r.catalog.refresh(ctx); err != nil && (!p.options.ContinueOnError || ctx.Err() != nil) {
+		r.close()
+		return forOperator(err)
+	}
+	r.catalog.running.Go(r.catalog.keepFresh)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.users++
+	p.runtime, p.users = r, 1
 	return nil
 }
 

@@ -115,6 +115,10 @@ func (p *Proxy) startCall(ctx context.Context, nc temporalnexus.NexusClient, inp
 	if _, err := contract.DecodeCall(contract.EncodingMCP, raw); err != nil {
 		return started{}, failed(invalidParams(err.Error()))
 	}
+	about := newCall(name, options.Header)
+	if err := about.fits(raw); err != nil {
+		return started{}, failed(err)
+	}
 	r := p.current()
 	if r == nil {
 		return started{}, errStopping
@@ -133,7 +137,7 @@ func (p *Proxy) startCall(ctx context.Context, nc temporalnexus.NexusClient, inp
 	}
 	return p.startActivity(ctx, nc, activityStart{
 		name: p.activityName(operationCall), id: name, summary: name, policy: policy,
-		args: []any{resultmap.RawValue(raw), newCall(name, options.Header)},
+		args: []any{resultmap.RawValue(raw), about},
 	}, options)
 }
 
@@ -157,6 +161,10 @@ func (p *Proxy) startMethod(ctx context.Context, nc temporalnexus.NexusClient, m
 			return started{}, failed(invalidParams("params: " + err.Error()))
 		}
 	}
+	about := newCall("", options.Header)
+	if err := about.fits(raw); err != nil {
+		return started{}, failed(err)
+	}
 	r := p.current()
 	if r == nil {
 		return started{}, errStopping
@@ -167,7 +175,7 @@ func (p *Proxy) startMethod(ctx context.Context, nc temporalnexus.NexusClient, m
 	}
 	return p.startActivity(ctx, nc, activityStart{
 		name: p.activityName(operation), id: operation, summary: method, policy: p.options.Policy.resolved(),
-		args: []any{resultmap.RawValue(raw), newCall("", options.Header)},
+		args: []any{resultmap.RawValue(raw), about},
 	}, options)
 }
 
