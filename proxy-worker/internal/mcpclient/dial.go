@@ -116,7 +116,11 @@ func (d *dialer) probe(ctx context.Context) (done bool, offer string, err error)
 	if errors.As(err, &e) && e.Outcome == NotSent && !e.Lost {
 		return false, "", err // it was not reached: another word would not be either
 	}
-	o.Logger.Debug("the server does not answer the modern probe", "error", err)
+	if probe.Err() != nil {
+		o.Logger.Warn("the server is silent on the modern probe; the older handshake follows. A pinned protocol version saves the wait")
+	} else {
+		o.Logger.Debug("the server does not answer the modern probe", "error", err)
+	}
 	if d.transport.FreshAfterProbe() && (probe.Err() != nil || d.lost()) {
 		err = d.reopen(ctx)
 	} else {

@@ -23,7 +23,8 @@ type Options struct {
 	// StartupTimeout bounds Dial. 0: 30 s.
 	StartupTimeout time.Duration
 	// ProbeTimeout is how long a server may be silent on the modern probe before
-	// the older handshake is tried. 0: 5 s.
+	// the older handshake is tried, half of StartupTimeout at most: a server that is
+	// slow to start is not one that does not know the probe. 0: 10 s.
 	ProbeTimeout time.Duration
 	// Logger is nil for none.
 	Logger *slog.Logger
@@ -36,7 +37,7 @@ type Options struct {
 const (
 	DefaultMaxMessageBytes = 16 << 20
 	defaultStartupTimeout  = 30 * time.Second
-	defaultProbeTimeout    = 5 * time.Second
+	defaultProbeTimeout    = 10 * time.Second
 )
 
 func (o Options) withDefaults() Options {
