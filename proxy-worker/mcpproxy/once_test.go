@@ -1,8 +1,10 @@
 package mcpproxy_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
@@ -190,6 +192,42 @@ func TestRetryAfterIsKept(t *testing.T) {
 	c.ok("region", `{}`) // refused once: it was not run
 	require.EqualValues(t, 2, calls.Load())
 	require.GreaterOrEqual(t, time.Duration(first.Load()), 1900*time.Millisecond)
+}
+
+func TestASessionThatTheServerForgotIsReplacedOnce(t *testing.T) {
+	t.Parallel()
+
+	var calls, runs atomic.Int64
+	s := mcp.NewServer(&mcp.Implementation{Name: "sdk", Version: "1"}, nil)
+	s.AddTool(&mcp.Tool{Name: "pay", InputSchema: map[string]any{"type": "object"}},
+		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			runs.Add(1)
+			return &mcp.CallToolResult{}, nil
+		})
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil)
+	var always atomic.Bool
+	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		if bytes.Contains(body, []byte(`"tools/call"`)) && (calls.Add(1) == 1 || always.Load()) {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(ts.Close)
+	c := serve(t, mcpproxy.HTTP(ts.URL, mcpproxy.HTTPOptions{}), mcpproxy.Options{
+		ProtocolVersion: "2025-11-25", Policy: mcpproxy.Policy{Retry: &mcpproxy.RetryPolicy{MaximumAttempts: 1}},
+	}).with(contract.HeaderCaller, "aaaaaaaaaaaaaaaa")
+	c.ok("pay", `{}`)
+	require.EqualValues(t, 2, calls.Load())
+	require.EqualValues(t, 1, runs.Load())
+
+	always.Store(true)
+	f := c.fails("pay", `{}`)
+	require.Equal(t, contract.CodeUnavailable, f.Code, "%v", f)
+	require.EqualValues(t, 4, calls.Load())
+	require.EqualValues(t, 1, runs.Load())
 }
 
 func TestArgumentsThatTravelAsHeaders(t *testing.T) {
