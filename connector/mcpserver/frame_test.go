@@ -48,6 +48,8 @@ func FuzzStdio(f *testing.F) {
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"n":1e400}}}`,
 		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`,
 		`{"jsonrpc":"2.0","id":1,"result":{}}`, `[]`, `{`, "\x00\xff", "{}\n\n{}", `{"jsonrpc":"2.0","id":null,"method":"a"}`,
+		`{"jsonrpc":"2.0","id":9007199254740993,"method":"initialize"}` + "\n" +
+			`[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":1.0,"method":"ping"},7,{"jsonrpc":"2.0","method":"x"}]`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -60,7 +62,7 @@ func FuzzStdio(f *testing.F) {
 			case msg := <-c.messages:
 				messages++
 				if req, ok := msg.(*jsonrpc.Request); ok && req.IsCall() {
-					require.NoError(t, c.Write(context.Background(), &jsonrpc.Response{ID: req.ID, Result: json.RawMessage(`{}`)}))
+					require.NoError(t, c.Write(context.Background(), &jsonrpc.Response{ID: req.ID, Result: json.RawMessage(`{"protocolVersion":"2025-03-26"}`)}))
 				}
 			case <-c.inputEnded:
 				ended = true
@@ -68,10 +70,30 @@ func FuzzStdio(f *testing.F) {
 		}
 		c.drain()
 		<-c.idle
-		require.LessOrEqual(t, messages, bytes.Count(in, []byte("\n"))+1)
+		require.LessOrEqual(t, messages, bytes.Count(in, []byte("{")))
 		for line := range bytes.Lines(out.Bytes()) {
 			require.True(t, json.Valid(line), "%q", line)
 		}
+	})
+}
+
+// FuzzIDs: an ID comes back as it went in, whatever surrounds it.
+func FuzzIDs(f *testing.F) {
+	for _, seed := range []string{`1`, `9007199254740993`, `-0`, `1e3`, `"a"`, `"\ud800"`, `"<\u0000"`, `123456789012345678901234567890`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, id []byte) {
+		message, err := json.Marshal(map[string]json.RawMessage{"method": json.RawMessage(`"a"`), "id": id})
+		if err != nil {
+			t.Skip()
+		}
+		id = requestID(message)
+		if id == nil || checkID(id) != "" {
+			t.Skip()
+		}
+		encoded := encodeID(id)
+		require.True(t, echoed(encoded))
+		require.Equal(t, `{"id":`+string(id)+`,"x":[`+string(id)+`]}`, string(decodeIDs([]byte(`{"id":`+string(encoded)+`,"x":[`+string(encoded)+`]}`))))
 	})
 }
 

@@ -36,13 +36,18 @@ func takesInput(req clientRequest) func(method string) bool {
 		case "elicitation/create":
 			return c.Elicitation != nil
 		case "sampling/createMessage":
-			return c.Sampling != nil
+			return c.Sampling != nil //nolint:staticcheck // deprecated, and asked for until it is gone
 		case "roots/list":
-			return c.RootsV2 != nil
+			return c.RootsV2 != nil //nolint:staticcheck // as above
 		}
 		return false
 	}
 }
+
+// Presentable returns a tool's result for a reader who cannot be asked for
+// input: one that asks is an error result that says so, and so is one of a type
+// that cannot be passed on.
+func Presentable(r contract.Result) contract.Result { return presentable(r, nil) }
 
 // presentable returns the result of a tool, or the error result that stands for
 // one that must not reach the client, see [resultProblem].

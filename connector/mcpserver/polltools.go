@@ -123,7 +123,7 @@ func (s *Server) getOperationResult(ctx context.Context, req *mcp.CallToolReques
 	result, err := s.await(ctx, d.ID, d.Tool, min(wait, s.options.WaitBudget))
 	switch {
 	case err == nil:
-		return toolResult(presentable(result, nil), isModern(req.ProtocolVersion()))
+		return toolResult(Presentable(result), isModern(req.ProtocolVersion()))
 	case errors.Is(err, operation.ErrRunning):
 		return toolResult(s.Running(d.ID), isModern(req.ProtocolVersion()))
 	case ctx.Err() != nil:

@@ -140,7 +140,7 @@ func (s *Server) getTask(ctx context.Context, _ *mcp.ServerSession, p *taskParam
 func (s *Server) endedTask(ctx context.Context, d operation.Description, result contract.Result, f *contract.Failure) (contract.Object, error) {
 	switch {
 	case f == nil:
-		result = presentable(result, nil)
+		result = Presentable(result)
 	case f.Code == contract.CodeCanceled:
 		return s.task(ctx, d, taskCancelled), nil
 	case f.Protocol() != nil:

@@ -42,16 +42,19 @@ func TestBrokenManifests(t *testing.T) {
 	fat := startNexus(t, list(func() any { return map[string]any{"tools": []any{}, "x": strings.Repeat("x", 5<<20)} }))
 	odd := startNexus(t, list(func() any { return "tools" }))
 	for service, says := range map[string]string{panics: "no manifest today", fat: "its log says why", odd: "a string, want an object"} {
-		o := temporal.Run(t, "", "tools", "--service", service, "--discovery-timeout", "5s")
-		require.Equal(t, 1, o.Code)
-		require.Contains(t, o.Stdout, says)
-		if service == panics {
-			continue // the harness takes the word on standard error for a panic of the program
-		}
-		o = temporal.Run(t, "", "call", "--service", service, "--discovery-timeout", "5s", "echo")
-		require.Equal(t, 1, o.Code)
-		require.NotContains(t, o.Stderr, "there is no tool")
-		require.Contains(t, o.Stderr, says)
+		t.Run(says, func(t *testing.T) {
+			t.Parallel()
+			o := temporal.Run(t, "", "tools", "--service", service, "--discovery-timeout", "10s")
+			require.Equal(t, 1, o.Code)
+			require.Contains(t, o.Stdout, says)
+			if service == panics {
+				return // the harness takes the word on standard error for a panic of the program
+			}
+			o = temporal.Run(t, "", "call", "--service", service, "--discovery-timeout", "10s", "echo")
+			require.Equal(t, 1, o.Code)
+			require.NotContains(t, o.Stderr, "there is no tool")
+			require.Contains(t, o.Stderr, says)
+		})
 	}
 	away := &harness.Temporal{Address: "127.0.0.1:1"}
 	o := away.Run(t, "", "tools", "--service", "any", "--discovery-timeout", "1s")

@@ -79,8 +79,11 @@ func TestFeatures(t *testing.T) {
 	http := temporal.StartHTTP(t, args...)
 	for _, revision := range harness.Revisions {
 		for transport, peer := range map[string]func(t *testing.T) *harness.Peer{
-			"http":  func(*testing.T) *harness.Peer { return http.Speak(revision) },
-			"stdio": func(t *testing.T) *harness.Peer { t.Helper(); return temporal.StartStdio(t, args...).Speak(t, revision) },
+			"http": func(*testing.T) *harness.Peer { return http.Speak(revision) },
+			"stdio": func(t *testing.T) *harness.Peer {
+				t.Helper()
+				return temporal.StartStdio(t, args...).Speak(t, revision)
+			},
 		} {
 			t.Run(transport+" "+revision, func(t *testing.T) {
 				t.Parallel()

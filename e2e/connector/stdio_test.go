@@ -186,7 +186,7 @@ func TestIDsOfRequests(t *testing.T) {
 	t.Parallel()
 
 	p := stdioPeer(t, harness.Revision2025November)
-	for _, id := range []string{`"a b<c>"`, `0`, `-7`, `9007199254740991`, `"9"`} {
+	for _, id := range []string{`"a b<c>"`, `0`, `-7`, `9007199254740991`, `9007199254740993`, `123456789012345678901234567890`, `"9"`} {
 		p.Stdio.Send(t, `{"jsonrpc":"2.0","id":`+id+`,"method":"ping"}`)
 		m := p.Stdio.Await(t, "answer to "+id, func(m harness.Message) bool {
 			a, err := harness.Exact(string(m.ID))

@@ -115,6 +115,7 @@ func (e env) printResult(c *cli.Context, result contract.Result, err error) erro
 		}
 		result = f.Result()
 	}
+	result = mcpserver.Presentable(result)
 	if _, err := io.WriteString(e.out, printed(result, c.Bool(flagJSON))); err != nil {
 		return fmt.Errorf("the result could not be printed: %w", err)
 	}
