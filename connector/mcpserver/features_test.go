@@ -263,7 +263,7 @@ func TestCapabilitiesOfTheServices(t *testing.T) {
 		`{"prompts":{"listChanged":true},"tools":{"listChanged":true}}`: {{Name: "plain"}, {Name: "c"}},
 		`{"completions":{},"prompts":{"listChanged":true},"resources":{"listChanged":true},"tools":{"listChanged":true}}`: {{Name: "plain"}, {Name: "away"}},
 	} {
-		server := serve(t, temporal, mcpserver.Options{Services: services, DisableTasks: true, DiscoveryTimeout: 100 * time.Millisecond})
+		server := serve(t, temporal, mcpserver.Options{Services: services, DisableTasks: true, DiscoveryTimeout: 2 * time.Second})
 		capabilities := func(a answer) string {
 			var result struct{ Capabilities json.RawMessage }
 			require.NoError(t, json.Unmarshal(a.Result, &result))
@@ -303,7 +303,7 @@ func TestAListThatDoesNotCome(t *testing.T) {
 			return nil, ctx.Err()
 		}
 	})
-	server := serve(t, temporal, mcpserver.Options{Services: []catalog.Service{{Name: "a"}}, DiscoveryTimeout: 300 * time.Millisecond})
+	server := serve(t, temporal, mcpserver.Options{Services: []catalog.Service{{Name: "a"}}, DiscoveryTimeout: 2 * time.Second})
 	p := speak(t, server, "2025-11-25")
 	require.Equal(t, []string{"p"}, keys(t, p.rpc("", "prompts/list", "").Result, "prompts", "name"))
 	list := p.rpc("", "resources/list", "").Result
@@ -368,10 +368,10 @@ func TestASlowRead(t *testing.T) {
 	temporal.Handle("a", contract.MethodOperation("prompts/get"), func(context.Context, json.RawMessage) (json.RawMessage, error) {
 		return json.RawMessage(`[]`), nil
 	})
-	server := serve(t, temporal, mcpserver.Options{Services: []catalog.Service{{Name: "a"}}, WaitBudget: 300 * time.Millisecond})
+	server := serve(t, temporal, mcpserver.Options{Services: []catalog.Service{{Name: "a"}}, WaitBudget: time.Second})
 	w := deliver(t, server, `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"x:1"}}`)
 	require.Contains(t, w.Body.String(), `"code":-32603`)
-	require.Contains(t, w.Body.String(), `did not answer resources/read within 300ms`)
+	require.Contains(t, w.Body.String(), `did not answer resources/read within 1s`)
 	<-cancelled
 	temporal.Handle("a", contract.MethodOperation("resources/read"), func(context.Context, json.RawMessage) (json.RawMessage, error) {
 		return json.RawMessage(`[]`), nil
