@@ -125,7 +125,7 @@ func TestServersAreConnectedAtOnce(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(dir, "a")))
 	require.NoError(t, os.Remove(filepath.Join(dir, "b")))
 	p = start(t, "", nil, "--config", path, "--temporal-address", "127.0.0.1:1")
-	require.Eventually(t, func() bool { return strings.Contains(p.err.String(), "Temporal does not serve") }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(p.err.String(), "Temporal cannot be reached") }, 20*time.Second, 10*time.Millisecond)
 }
 
 func quoted(t *testing.T, s string) string {

@@ -178,15 +178,18 @@ func (s *service) start(ctx context.Context, temporal client.Client, fail contex
 	pause := time.Second
 	for {
 		w, err := s.tryStart(ctx, temporal, fail)
+		reason := "Temporal cannot be reached"
 		switch {
 		case err == nil:
 			return w, nil
 		case isAway(err):
 			away = time.Now()
-		case !errors.As(err, new(*serviceerror.NamespaceNotFound)) || time.Since(away) > comingUp:
+		case errors.As(err, new(*serviceerror.NamespaceNotFound)) && time.Since(away) < comingUp:
+			reason = "the namespace is not there yet"
+		default:
 			return nil, s.explain(err)
 		}
-		s.logger.Warn("Temporal does not serve; trying again", "temporal", s.options.HostPort, "in", pause, "error", err)
+		s.logger.Warn(reason+"; trying again", "temporal", s.options.HostPort, "in", pause, "error", err)
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)

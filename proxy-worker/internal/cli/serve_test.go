@@ -187,7 +187,7 @@ func TestTemporalIsAway(t *testing.T) {
 
 	p := start(t, "", nil, flags...)
 	base := p.base(t)
-	require.Eventually(t, func() bool { return strings.Contains(p.err.String(), "Temporal does not serve; trying again") }, 20*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(p.err.String(), "Temporal cannot be reached; trying again") }, 20*time.Second, 20*time.Millisecond)
 	status, _ := get(t, base+"/healthz")
 	require.Equal(t, http.StatusOK, status)
 	status, body := get(t, base+"/readyz")
@@ -197,7 +197,7 @@ func TestTemporalIsAway(t *testing.T) {
 	require.Equal(t, exitDone, p.wait(t), p.err.String())
 
 	p = start(t, "", nil, flags...)
-	require.Eventually(t, func() bool { return strings.Contains(p.err.String(), "Temporal does not serve; trying again") }, 20*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(p.err.String(), "Temporal cannot be reached; trying again") }, 20*time.Second, 20*time.Millisecond)
 	stop := forward(t, address, devServer.FrontendHostPort())
 	p.ready(t)
 	stop()
@@ -224,7 +224,7 @@ func TestTheNamespaceComesLate(t *testing.T) {
 	}
 	said("connection refused")
 	forward(t, address, devServer.FrontendHostPort())
-	said("Namespace cli-late is not found")
+	said("the namespace is not there yet; trying again")
 	_, err = devClient(t).WorkflowService().RegisterNamespace(t.Context(), &workflowservice.RegisterNamespaceRequest{
 		Namespace: "cli-late", WorkflowExecutionRetentionPeriod: durationpb.New(24 * time.Hour),
 	})
