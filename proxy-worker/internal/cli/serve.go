@@ -195,7 +195,7 @@ func (s *service) start(ctx context.Context, temporal client.Client, fail contex
 			return nil, context.Cause(ctx)
 		case <-time.After(pause):
 		}
-		pause = min(2*pause, 15*time.Second)
+		pause = min(2*pause, 5*time.Second)
 	}
 }
 
