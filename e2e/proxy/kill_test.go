@@ -109,6 +109,25 @@ func TestKills(t *testing.T) {
 	}
 }
 
+// TestTemporalRestarts: kill -9 of a Temporal with a durable store, and its return.
+// Calls under way end, and nothing that must not be repeated is.
+func TestTemporalRestarts(t *testing.T) {
+	t.Parallel()
+
+	temporal := harness.StartDurableTemporal(t)
+	u := harness.StartUpstream(t)
+	service := harness.Unique("up")
+	proxy := temporal.StartProxy(t, map[string]harness.ProxyServer{service: u.Server(quick)})
+	p := path{Peer: temporal.StartStdio(t, "--service", service).Speak(t, legacy), service: service, upstream: u, proxy: proxy}
+	awaitTools(t, p.Peer)
+	tally := kills(t, rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano()))), p, 40, func() {
+		temporal.Kill()
+		temporal.Restart(t)
+	})
+	t.Logf("40 calls, %d kills of Temporal: %s", tally.kills, tally)
+	p.works(t)
+}
+
 type tally struct {
 	kills, done, unknown, failed, repeated, twice int
 }

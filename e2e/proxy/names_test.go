@@ -2,6 +2,7 @@ package proxy_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -128,4 +129,39 @@ func TestListChanged(t *testing.T) {
 		harness.Until(t, func() bool { return slices.Contains(listTools(t, p.Peer).names(t), name) })
 		require.Contains(t, string(p.Tool(t, name, `{}`).Structured), name)
 	})
+}
+
+// TestListFails: an upstream that cannot list keeps the tools that it had; what it
+// lists afterwards is served, changed descriptions too.
+func TestListFails(t *testing.T) {
+	t.Parallel()
+
+	p := through(t, harness.StartUpstream(t))
+	before := awaitTools(t, p.Peer).names(t)
+	p.upstream.Fault(t, upstream.Fault{Name: upstream.FaultRPCError, Method: "tools/list", Code: -32603, Text: "no list today"})
+	tool := func(description string) string {
+		return `{"name":"fickle","description":"` + description + `","inputSchema":{"type":"object"}}`
+	}
+	for i := range 20 { // a burst of changes is one question, or a few
+		p.upstream.SetTools(t, tool(fmt.Sprint("first ", i)))
+	}
+	harness.Until(t, func() bool { return len(p.upstream.Entries(t, upstream.EventFault)) > 0 })
+	require.Equal(t, before, awaitTools(t, peer(t, legacy, p.service)).names(t))
+	p.works(t)
+	p.upstream.Fault(t)
+	description := func() string {
+		list := listTools(t, p.Peer)
+		if !slices.Contains(list.names(t), "fickle") {
+			return ""
+		}
+		return string(list.find(t, "fickle")["description"])
+	}
+	p.upstream.SetTools(t, tool("second"))
+	harness.Until(t, func() bool { return description() == `"second"` })
+	p.upstream.SetTools(t, tool("third"))
+	harness.Until(t, func() bool { return description() == `"third"` })
+	p.upstream.SetTools(t)
+	harness.Until(t, func() bool { return description() == "" })
+	t.Logf("%d requests for lists", p.upstream.Requests(t, "tools/list"))
+	require.Less(t, p.upstream.Requests(t, "tools/list"), 40)
 }

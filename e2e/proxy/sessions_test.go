@@ -9,6 +9,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/durable-mcp/durable-mcp/e2e/harness"
 	"github.com/durable-mcp/durable-mcp/e2e/upstream"
@@ -65,6 +66,42 @@ func TestCallersAreKeptApart(t *testing.T) {
 			require.NotEqual(t, before.Session, last.Session)
 		})
 	}
+}
+
+// TestMoreCallersThanSessions: a session in use is nobody else's, one that is idle
+// makes room, and who finds none waits.
+func TestMoreCallersThanSessions(t *testing.T) {
+	t.Parallel()
+
+	p := through(t, harness.PrepareUpstream(t, "--protocols", legacy), harness.ProxyServer{"max_sessions": 2})
+	callers := []path{p}
+	for range 3 {
+		q := p
+		q.Peer = peer(t, legacy, p.service)
+		callers = append(callers, q)
+	}
+	var held []*harness.Pending
+	for i, c := range callers {
+		held = append(held, c.start(t, upstream.ToolPlain, upstream.Script{Key: fmt.Sprint("caller ", i), Wait: p.upstream.File("go")}))
+	}
+	running := func() (n int) {
+		for i := range callers {
+			n += p.upstream.Runs(t, fmt.Sprint("caller ", i))
+		}
+		return n
+	}
+	harness.Until(t, func() bool { return running() == 2 })
+	_, early := p.Stdio.Find(2*time.Second, func(harness.Message) bool { return running() > 2 })
+	require.False(t, early)
+	require.Equal(t, 2, running(), "more calls than sessions")
+	p.upstream.Release(t, "go")
+	for i, call := range held {
+		require.Equal(t, fmt.Sprint("done caller ", i), call.Answer(t).ToolResult(t).Text(t))
+	}
+	for _, c := range callers {
+		c.works(t)
+	}
+	p.upstream.NoViolation(t)
 }
 
 // TestSharedSession: where the operator says so, all callers have one session.
