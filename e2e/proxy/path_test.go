@@ -21,7 +21,7 @@ type path struct {
 
 // quick makes a proxy notice and repeat soon.
 var quick = harness.ProxyServer{"policy": map[string]any{
-	"heartbeat_timeout": "1s",
+	"heartbeat_timeout": "2s",
 	"retry":             map[string]any{"initial_interval": "100ms", "maximum_interval": "1s", "maximum_attempts": 10},
 }}
 
