@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/durable-mcp/durable-mcp/e2e/harness"
 	"github.com/durable-mcp/durable-mcp/e2e/upstream"
@@ -26,6 +27,7 @@ func TestSecretsStay(t *testing.T) {
 		secrets[place] = strings.ReplaceAll(harness.Unique("s3cret"), "-", "")
 		return secrets[place]
 	}
+	quick := harness.ProxyServer{"policy": map[string]any{"heartbeat_timeout": "2s", "retry": map[string]any{"initial_interval": "100ms", "maximum_attempts": 2}}}
 	store := filepath.Join(t.TempDir(), "temporal.db")
 	temporal := harness.StartTemporal(t, append([]string{"--db-filename", store}, harness.ServerFlags...)...)
 
@@ -64,7 +66,11 @@ func TestSecretsStay(t *testing.T) {
 
 	var seen strings.Builder
 	call := func(tool, args string) harness.Message {
+		began := time.Now()
 		m := p.StartTool(t, tool, args).Answer(t)
+		if took := time.Since(began); took > 3*time.Second {
+			t.Logf("%s %s took %v: %.300s", tool, args, took.Round(time.Millisecond), m.Raw)
+		}
 		seen.Write(m.Raw)
 		seen.WriteByte('\n')
 		return m
