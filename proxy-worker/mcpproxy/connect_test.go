@@ -3,6 +3,7 @@ package mcpproxy_test
 import (
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/durable-mcp/durable-mcp/proxy-worker/mcpproxy"
 	"github.com/stretchr/testify/require"
@@ -30,4 +31,19 @@ func TestConnect(t *testing.T) {
 	require.True(t, p.Listed(), "the third still holds it")
 	releases[2]()
 	require.False(t, p.Listed())
+}
+
+func TestASlowServerThatMayBeMissingHoldsUpNoStart(t *testing.T) {
+	t.Parallel()
+
+	s := newServer(t, plainTool)
+	ready := make(chan struct{})
+	s.Refuse = func() error { <-ready; return nil }
+	p := newProxy(t, "fake", s.upstream(), mcpproxy.Options{ContinueOnError: true, StartupTimeout: time.Hour})
+	release, err := p.Connect(t.Context())
+	require.NoError(t, err)
+	defer release()
+	require.False(t, p.Listed())
+	close(ready)
+	require.Eventually(t, p.Listed, time.Minute, time.Millisecond)
 }

@@ -116,7 +116,7 @@ func (o *Options) newListing(server mcpclient.Server, raw []json.RawMessage, ttl
 	}
 	for name := range o.ToolPolicies {
 		if !seen[name] {
-			l.warn("ToolPolicies[%q]: the server has no such tool", name)
+			l.warn("there is a policy for the tool %q, and the server has no such tool", name)
 		}
 	}
 	slices.Sort(l.warnings)

@@ -147,7 +147,7 @@ func TestToolsThatAreLeftOutAreNamed(t *testing.T) {
 	for _, want := range []string{
 		`tool "echo" is left out: another tool of the server has the name`, `tools[2] is left out: `, `tools[3] is left out: name: nothing, want a string`,
 		`tools[4] is left out: name: it is empty`, `tool "bad-schema" is left out: inputSchema: type`, `tool "no-schema" is left out: inputSchema`,
-		`tool "bad-meta" is left out: _meta`, `tool "bad-header" is left out: x-mcp-header at property "a"`, `ToolPolicies["misspelt"]: the server has no such tool`,
+		`tool "bad-meta" is left out: _meta`, `tool "bad-header" is left out: x-mcp-header at property "a"`, `there is a policy for the tool "misspelt", and the server has no such tool`,
 	} {
 		require.Contains(t, warnings, want)
 	}

@@ -26,6 +26,12 @@ const listCaller = "list"
 // listTimeout bounds all pages of a list, beside the connection.
 const listTimeout = 30 * time.Second
 
+// slowStart is how long the start of a Worker waits for an upstream that it can do
+// without.
+const slowStart = 5 * time.Second
+
+var errSlowStart = errors.New("the server takes its time to start")
+
 func (p *Proxy) newRuntime() *runtime {
 	ctx, stop := context.WithCancel(context.Background())
 	r := &runtime{slots: make(chan struct{}, callsAtOnce), stop: stop}
@@ -144,9 +150,19 @@ func (p *Proxy) acquireRuntime(ctx context.Context) error {
 	}
 	p.mu.Unlock()
 	r := p.newRuntime()
-	if _, err := r.catalog.refresh(ctx); err != nil && (!p.options.ContinueOnError || ctx.Err() != nil) {
+	first, cancel := ctx, context.CancelFunc(func() {})
+	if p.options.ContinueOnError { // what is not there in time is listed in the background
+		first, cancel = context.WithTimeoutCause(ctx, slowStart, errSlowStart)
+	}
+	defer cancel()
+	_, err := r.catalog.refresh(first)
+	switch {
+	case err == nil:
+	case !p.options.ContinueOnError, ctx.Err() != nil:
 		r.close()
 		return forOperator(err)
+	case errors.Is(err, errSlowStart):
+		p.log.Warn("mcpproxy: the server takes its time to start; its tools are served when they are there")
 	}
 	r.catalog.running.Go(r.catalog.keepFresh)
 	p.mu.Lock()

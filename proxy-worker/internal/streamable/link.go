@@ -64,10 +64,14 @@ func (l *link) start(f func()) {
 	}
 }
 
-// Notify implements [mcpclient.Link].
+// Notify implements [mcpclient.Link]. Since 2026-07-28 the end of a request's
+// response stream is what cancels it.
 func (l *link) Notify(ctx context.Context, m mcpclient.Message) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
+	}
+	if m.Version != "" && m.Method == mcpclient.MethodCancelled {
+		return nil
 	}
 	scope, _, cancel := l.scope(ctx)
 	defer cancel()
