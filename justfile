@@ -3,8 +3,8 @@
 set shell := ["sh", "-eu", "-c"]
 set positional-arguments
 
-# Every package but the container tests, which need Docker and have a recipe of their own.
-packages := "$(go list work | grep -v /e2e/containers)"
+# Every package but those with a recipe of their own: the container tests need Docker, and others meet peers.
+packages := "$(go list work | grep -v -e /e2e/containers -e /e2e/clients -e /e2e/servers)"
 
 # The race detector needs cgo; Go turns cgo off where there is no C compiler.
 race := '$(scripts/race.sh)'
@@ -70,6 +70,11 @@ test *flags:
 e2e *flags:
     @scripts/docker.sh
     @exec scripts/temporal.sh go test -count=1 -timeout 20m "$@" ./e2e/containers/...
+
+# The tests with MCP clients and servers of other makers, which it installs; arguments are flags of go test.
+[group('3 check')]
+peers *flags:
+    @exec scripts/temporal.sh scripts/peers.sh go test -count=1 -p 1 -timeout 20m "$@" ./e2e/clients/...
 
 # gofmt, go vet, workflowcheck and golangci-lint.
 [group('3 check')]

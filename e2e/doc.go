@@ -6,6 +6,7 @@
 //   - connector tests the connector from outside; toolservice has its tools.
 //   - proxy tests the proxy worker from outside, with the connector in front.
 //   - upstream is an MCP server that tests script, for what calls one.
+//   - clients tests it with MCP clients of other makers; peers pins them; ./justw peers.
 //   - containers runs the product in Docker; ./justw e2e.
 //   - bench measures it beside its baselines; ./justw bench.
 //   - repo tests the repository itself.

@@ -1,7 +1,6 @@
 package harness
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"os"
@@ -26,32 +25,8 @@ type Stdio struct {
 // one that no other test has, and a busy machine's services have time to answer.
 func (s *Temporal) StartStdio(tb testing.TB, args ...string) *Stdio {
 	tb.Helper()
-	c := &Stdio{Inbox: newInbox()}
-	r, w, err := os.Pipe()
-	require.NoError(tb, err)
-	c.Process, err = start(command{
-		name: "connector", path: Program(tb, "durable-mcp-connector"), args: s.connectorArgs(args), stdout: w, stdin: true,
-	})
-	_ = w.Close()
-	require.NoError(tb, err)
-	c.own(tb)
-	c.output = r
-	go func() {
-		defer c.end()
-		defer func() { _ = r.Close() }()
-		lines := bufio.NewReader(r)
-		for {
-			line, err := lines.ReadBytes('\n')
-			if err != nil {
-				if err == io.EOF && len(line) > 0 {
-					c.add(line)
-				}
-				return
-			}
-			c.add(line)
-		}
-	}()
-	return c
+	path, all := s.ConnectorCommand(tb, args...)
+	return startLines(tb, command{name: "connector", path: path, args: all})
 }
 
 func (s *Temporal) connectorArgs(args []string) []string {
