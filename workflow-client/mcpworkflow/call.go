@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
@@ -78,10 +79,10 @@ func (f *Future) Get(ctx workflow.Context) (contract.Result, error) {
 	if err := f.future.Get(ctx, &e); err != nil {
 		return contract.Result{}, err
 	}
-	if e.failure != nil {
-		return e.failure.Result(), nil
+	if e.failure == nil {
+		return e.result, nil
 	}
-	return e.result, nil
+	return e.failure.Result(), nil //nolint:nilerr // that is how the caller of a tool sees a failure
 }
 
 // ending is what the caller of a tool sees as a result.
@@ -150,11 +151,8 @@ func (c *Client) call(ctx workflow.Context, name string, arguments json.RawMessa
 }
 
 func unknownTool(name string, s *Snapshot) error {
-	message := fmt.Sprintf("mcpworkflow: there is no tool %.80q among the %d that were listed", name, len(s.Entries))
-	for _, w := range s.Warnings() {
-		message += "; " + w
-	}
-	return invalid("%s", message)
+	known := append([]string{fmt.Sprintf("mcpworkflow: there is no tool %.80q among the %d that were listed", name, len(s.Entries))}, s.Warnings()...)
+	return invalid("%s", strings.Join(known, "; "))
 }
 
 // execute runs one Nexus operation. The error is the cancellation of ctx, or a

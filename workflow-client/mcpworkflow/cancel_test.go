@@ -50,9 +50,9 @@ func TestWorkflowCancellation(t *testing.T) {
 	require.NoError(t, p.client.CancelWorkflow(t.Context(), run.GetID(), run.GetRunID()))
 	err := run.Get(t.Context(), nil)
 	require.True(t, temporal.IsCanceledError(err), "%v", err)
-	closed, err := p.client.DescribeWorkflowExecution(t.Context(), run.GetID(), run.GetRunID())
+	closed, err := p.client.DescribeWorkflow(t.Context(), run.GetID(), run.GetRunID())
 	require.NoError(t, err)
-	require.Equal(t, enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED, closed.GetWorkflowExecutionInfo().GetStatus())
+	require.Equal(t, enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED, closed.Status)
 	await(t, p, run, enumspb.EVENT_TYPE_NEXUS_OPERATION_CANCELED)
 }
 

@@ -29,7 +29,7 @@ func (c *Client) reach(ctx workflow.Context, s Service) error {
 	}
 	var answer endpointState
 	if err := lookup.Get(ctx, &answer); err != nil || answer != endpointMissing {
-		return nil // what cannot be told is tried
+		return nil //nolint:nilerr // what cannot be told is tried
 	}
 	delete(c.endpoints, s.Endpoint)
 	return &contract.Failure{

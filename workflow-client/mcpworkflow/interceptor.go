@@ -3,6 +3,7 @@ package mcpworkflow
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
 	"go.temporal.io/sdk/interceptor"
@@ -93,7 +94,7 @@ func callerOf(info *workflow.Info) string {
 
 // headersOf returns the headers of a call, those last that no caller may set.
 func headersOf(ctx workflow.Context, o callOptions) []header {
-	headers := append(o.headers[:len(o.headers):len(o.headers)], header{contract.HeaderCaller, callerOf(workflow.GetInfo(ctx))})
+	headers := append(slices.Clip(o.headers), header{contract.HeaderCaller, callerOf(workflow.GetInfo(ctx))})
 	if o.key != "" {
 		headers = append(headers, header{contract.HeaderIdempotencyKey, o.key})
 	}

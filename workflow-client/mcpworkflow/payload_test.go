@@ -42,14 +42,14 @@ func (mask) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
 }
 
 func (mask) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
-	clear := make([]*commonpb.Payload, len(payloads))
+	plain := make([]*commonpb.Payload, len(payloads))
 	for i, p := range payloads {
-		clear[i] = &commonpb.Payload{}
-		if err := clear[i].Unmarshal(flip(bytes.Clone(p.GetData()))); err != nil {
+		plain[i] = &commonpb.Payload{}
+		if err := plain[i].Unmarshal(flip(bytes.Clone(p.GetData()))); err != nil {
 			return nil, err
 		}
 	}
-	return clear, nil
+	return plain, nil
 }
 
 func flip(data []byte) []byte {
@@ -85,7 +85,7 @@ func TestCodec(t *testing.T) {
 			}
 			_, err = mcpworkflow.CallAs[any](ctx, tools, "refuse", args)
 			if f, ok := errors.AsType[*contract.Failure](err); !ok || f.Code != contract.CodeToolError || f.Message != "No: "+string(args) {
-				return "", fmt.Errorf("%#v", err)
+				return "", fmt.Errorf("it ended with %w", err)
 			}
 			return "done", nil
 		})

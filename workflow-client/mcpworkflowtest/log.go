@@ -2,6 +2,7 @@ package mcpworkflowtest
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -10,7 +11,6 @@ import (
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
 	"github.com/durable-mcp/durable-mcp/tool-sdk/resultmap"
 	"github.com/durable-mcp/durable-mcp/workflow-client/mcpworkflow"
-	"github.com/nexus-rpc/sdk-go/nexus"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/testsuite"
@@ -127,9 +127,7 @@ func (l *Log) add(in interceptor.ExecuteNexusOperationInput, name string) {
 	if raw, ok := in.Input.(converter.RawValue); ok {
 		c.Input, _ = resultmap.JSON(raw)
 	}
-	for key, value := range nexus.Header(in.NexusHeader) {
-		c.Header[key] = value
-	}
+	maps.Copy(c.Header, in.NexusHeader)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.calls = append(l.calls, c)

@@ -54,13 +54,13 @@ func TestFailuresOfEachClass(t *testing.T) {
 				_, err := mcpworkflow.CallAs[any](ctx, tools, "act", nil)
 				var f *contract.Failure
 				if !errors.As(err, &f) || f.Code != code || f.Message != "It is <so>." {
-					return fmt.Errorf("%#v", err)
+					return fmt.Errorf("it ended with %w", err)
 				}
 				r, err := tools.Call(ctx, "act", nil)
 				switch code {
 				case contract.CodeCanceled, contract.CodeInvalid, contract.CodeProtocolError:
 					if !errors.As(err, &f) || f.Code != code || (code == contract.CodeCanceled) != temporal.IsCanceledError(err) {
-						return fmt.Errorf("%#v", err)
+						return fmt.Errorf("it ended with %w", err)
 					}
 					return nil
 				default:
@@ -121,7 +121,7 @@ func TestHangingCallIsCancelled(t *testing.T) {
 		}
 		cancel()
 		if _, err := f.Get(ctx); !temporal.IsCanceledError(err) {
-			return fmt.Errorf("%#v", err)
+			return fmt.Errorf("it ended with %w", err)
 		}
 		return nil
 	}, fake)
@@ -142,7 +142,7 @@ func TestMethods(t *testing.T) {
 		_, err = tools.Request(ctx, "fake", "prompts/list", nil)
 		var f *contract.Failure
 		if !errors.As(err, &f) || f.Code != contract.CodeUnavailable {
-			return fmt.Errorf("%#v", err)
+			return fmt.Errorf("it ended with %w", err)
 		}
 		return nil
 	}, fake)
