@@ -13,6 +13,7 @@ import (
 	"github.com/durable-mcp/durable-mcp/workflow-client/mcpworkflow"
 	"github.com/nexus-rpc/sdk-go/nexus"
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
@@ -235,5 +236,34 @@ func TestClearErrors(t *testing.T) {
 				require.Contains(t, got.Message+got.Result, word)
 			}
 		})
+	}
+}
+
+// A Worker that goes away after the list does not hold a call for ever.
+func TestWorkerGoneAfterTheList(t *testing.T) {
+	t.Parallel()
+	p, away := newPlace(t, "caller"), newPlace(t, "gone")
+	w := worker.New(away.client, away.name, worker.Options{})
+	w.RegisterNexusService(service(away.name, lists(toolJSON("echo", "")), echo("echo")))
+	require.NoError(t, w.Start())
+	p.serve(t, options(), func(w worker.Worker) {
+		workflowNamed(w, "gone", func(ctx workflow.Context, _ any) (string, error) {
+			tools := mcpworkflow.New(mcpworkflow.Options{Services: only(away), StartTimeout: 3 * time.Second})
+			if _, err := tools.List(ctx); err != nil {
+				return "", err
+			}
+			workflow.GetSignalChannel(ctx, "stopped").Receive(ctx, nil)
+			r, err := tools.Call(ctx, "echo", nil)
+			return string(r.JSON()), err
+		})
+	})
+	run := p.start(t, "gone", nil)
+	await(t, p, run, enumspb.EVENT_TYPE_NEXUS_OPERATION_COMPLETED)
+	w.Stop()
+	require.NoError(t, p.client.SignalWorkflow(t.Context(), run.GetID(), run.GetRunID(), "stopped", nil))
+	var got string
+	require.NoError(t, run.Get(t.Context(), &got))
+	for _, want := range []string{`"isError":true`, `"type":"timed_out"`, "schedule-to-start", "No handler took it", away.name, "no worker polls"} {
+		require.Contains(t, got, want)
 	}
 }
