@@ -90,6 +90,7 @@ type state struct {
 	failed   time.Time          // when the last failed try began
 	due      time.Time          // not asked before
 	asking   chan struct{}      // closed when the try under way ends; nil without one
+	listing  chan struct{}      // the same for its other lists, which are read after the manifest
 }
 
 // New returns a catalog of services, in the order in which they own a name that
@@ -168,17 +169,18 @@ const minAsk = time.Second
 // Lookup returns the tool with the served name. For a name that nobody knows
 // the services are asked again first, once for all callers that wait.
 func (c *Catalog) Lookup(ctx context.Context, name string) (e Entry, ok bool) {
-	c.lookUp(ctx, c.Ready, func(s *Snapshot) bool { e, ok = s.Find(name); return ok })
+	c.lookUp(ctx, c.Ready, func() {}, func(s *Snapshot) bool { e, ok = s.Find(name); return ok })
 	return e, ok
 }
 
 // LookupPrompt is [Catalog.Lookup] for a prompt.
 func (c *Catalog) LookupPrompt(ctx context.Context, name string) (item Item, ok bool) {
-	c.lookUp(ctx, c.ReadyLists, func(s *Snapshot) bool { item, ok = s.FindPrompt(name); return ok })
+	c.lookUp(ctx, c.ReadyLists, func() { c.awaitLists(ctx, func(*state) bool { return true }) },
+		func(s *Snapshot) bool { item, ok = s.FindPrompt(name); return ok })
 	return item, ok
 }
 
-func (c *Catalog) lookUp(ctx context.Context, ready func(context.Context) *Snapshot, found func(*Snapshot) bool) {
+func (c *Catalog) lookUp(ctx context.Context, ready func(context.Context) *Snapshot, settle func(), found func(*Snapshot) bool) {
 	if found(c.Snapshot()) || found(ready(ctx)) {
 		return
 	}
@@ -191,6 +193,7 @@ func (c *Catalog) lookUp(ctx context.Context, ready func(context.Context) *Snaps
 	}
 	c.mu.Unlock()
 	c.ask(ctx, wants)
+	settle()
 	found(c.Snapshot())
 }
 
@@ -199,6 +202,7 @@ func (c *Catalog) lookUp(ctx context.Context, ready func(context.Context) *Snaps
 // answered or failed, or ctx ends.
 func (c *Catalog) Refresh(ctx context.Context) {
 	c.ask(ctx, refreshable)
+	c.awaitLists(ctx, func(*state) bool { return true })
 }
 
 func refreshable(s *state) bool { return s.failures == 0 || due(s) }
@@ -250,7 +254,7 @@ func (c *Catalog) claim(wants func(*state) bool) (idle []*state, tries []<-chan 
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range c.states {
-		if s.asking == nil && wants(s) {
+		if s.asking == nil && s.listing == nil && wants(s) {
 			s.asking = make(chan struct{})
 			idle = append(idle, s)
 		}
@@ -272,23 +276,32 @@ func (c *Catalog) askOne(ctx context.Context, s *state) {
 	began := time.Now()
 	deadline := began.Add(c.options.DiscoveryTimeout)
 	m, err := c.manifest(ctx, s.service, deadline)
-	var lists map[string]list
-	if err == nil {
-		// The tools are served while the service is asked for more.
-		c.update(s, func() { s.err, s.failures, s.manifest = nil, 0, &m })
-		lists = c.lists(ctx, s, &m, deadline)
-	}
 	c.finish(s, func() {
 		switch {
 		case err == nil:
-			s.lists = lists
+			s.err, s.failures, s.manifest = nil, 0, &m
 			s.due = time.Now().Add(c.options.RefreshInterval)
+			s.listing = make(chan struct{})
 		case ctx.Err() == nil:
 			s.err, s.failed = err, began
 			s.failures++
 			s.due = time.Now().Add(retryAfter(s.failures))
 		}
 	})
+	if err != nil {
+		return
+	}
+	// The tools are served, and their names looked up, while more is read.
+	lists := c.lists(ctx, s, &m, deadline)
+	c.update(func() {
+		if ctx.Err() == nil {
+			s.lists = lists
+		}
+	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	close(s.listing)
+	s.listing = nil
 }
 
 // manifest reads a service's whole manifest by the deadline.
@@ -325,7 +338,7 @@ func (c *Catalog) pages(s Service, method string, deadline time.Time) contract.P
 // finish ends a try. Who waits for it goes on after that: what it sees then is
 // served already.
 func (c *Catalog) finish(s *state, record func()) {
-	c.update(s, record)
+	c.update(record)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	close(s.asking)
@@ -333,7 +346,7 @@ func (c *Catalog) finish(s *state, record func()) {
 }
 
 // update records what came of a try and tells of the change.
-func (c *Catalog) update(s *state, record func()) {
+func (c *Catalog) update(record func()) {
 	c.mu.Lock()
 	record()
 	c.publish()

@@ -86,22 +86,28 @@ func (c *Catalog) ReadyLists(ctx context.Context) *Snapshot {
 	ctx, cancel := context.WithTimeout(ctx, c.options.DiscoveryTimeout)
 	defer cancel()
 	c.Ready(ctx)
+	c.awaitLists(ctx, func(s *state) bool { return s.lists == nil })
+	return c.Snapshot()
+}
+
+// awaitLists waits for the lists that are being read, of those services that want
+// it.
+func (c *Catalog) awaitLists(ctx context.Context, wants func(*state) bool) {
 	c.mu.Lock()
-	var tries []<-chan struct{}
+	var reading []<-chan struct{}
 	for _, s := range c.states {
-		if s.asking != nil && s.manifest != nil && s.lists == nil {
-			tries = append(tries, s.asking)
+		if s.listing != nil && wants(s) {
+			reading = append(reading, s.listing)
 		}
 	}
 	c.mu.Unlock()
-	for _, done := range tries {
+	for _, done := range reading {
 		select {
 		case <-done:
 		case <-ctx.Done():
-			return c.Snapshot()
+			return
 		}
 	}
-	return c.Snapshot()
 }
 
 // Item is a resource, a resource template or a prompt as it is served.

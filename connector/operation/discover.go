@@ -29,7 +29,7 @@ var ErrNoAnswer = errors.New("operation: no worker answered")
 
 // lookBack is how much longer than the question its operation lives: Temporal
 // forgets why the attempts failed when it times out.
-const lookBack = time.Second
+const lookBack = 2 * time.Second
 
 // ListTools reads one page of a service's manifest. It gives up after timeout,
 // and so does the operation a moment later: a service that is away is not asked
@@ -77,7 +77,7 @@ func (c *Client) ask(ctx context.Context, endpoint, service, operation string, i
 
 // whyNoAnswer tells a worker that fails at each attempt from one that is away.
 func (c *Client) whyNoAnswer(ctx context.Context, endpoint, id string) string {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	ctx, cancel := context.WithTimeout(ctx, lookBack)
 	defer cancel()
 	if d, err := c.Describe(ctx, id); err == nil && d.lastAttempt != nil {
 		handler, ok := errors.AsType[*nexus.HandlerError](d.lastAttempt)
