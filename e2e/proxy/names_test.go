@@ -120,6 +120,7 @@ func TestListChanged(t *testing.T) {
 
 	eachWay(t, func(t *testing.T, _ way, p path) {
 		t.Helper()
+		p.Peer = peer(t, p.Revision, p.service, "--refresh-interval", "1s")
 		awaitTools(t, p.Peer)
 		name := harness.Unique("added")
 		p.Tool(t, "add_tool", `{"name":"`+name+`"}`)
@@ -137,6 +138,7 @@ func TestListFails(t *testing.T) {
 	t.Parallel()
 
 	p := through(t, harness.StartUpstream(t))
+	p.Peer = peer(t, legacy, p.service, "--refresh-interval", "1s")
 	before := awaitTools(t, p.Peer).names(t)
 	p.upstream.Fault(t, upstream.Fault{Name: upstream.FaultRPCError, Method: "tools/list", Code: -32603, Text: "no list today"})
 	tool := func(description string) string {

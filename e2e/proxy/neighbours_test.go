@@ -53,7 +53,7 @@ func TestSickNeighbours(t *testing.T) {
 		worst = max(worst, time.Since(began))
 	}
 	t.Logf("the slowest call to the sound one took %v", worst)
-	require.Less(t, worst, 5*time.Second)
+	require.Less(t, worst, 20*time.Second, "a blocked endpoint would take a minute")
 	work.Wait()
 
 	for name, u := range sick {

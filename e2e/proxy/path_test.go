@@ -21,7 +21,7 @@ type path struct {
 
 // quick makes a proxy notice and repeat soon.
 var quick = harness.ProxyServer{"policy": map[string]any{
-	"heartbeat_timeout": "2s",
+	"heartbeat_timeout": "4s",
 	"retry":             map[string]any{"initial_interval": "100ms", "maximum_interval": "1s", "maximum_attempts": 10},
 }}
 
@@ -36,7 +36,7 @@ func through(t *testing.T, u *harness.Upstream, more ...harness.ProxyServer) pat
 // peer is a client of a connector that has waited for the tools.
 func peer(t *testing.T, revision, service string, args ...string) *harness.Peer {
 	t.Helper()
-	args = append([]string{"--service", service, "--wait-budget", harness.Patience.String(), "--poll-tools", "off", "--refresh-interval", "2s"}, args...)
+	args = append([]string{"--service", service, "--wait-budget", harness.Patience.String(), "--poll-tools", "off"}, args...)
 	return harness.Shared(t).StartStdio(t, args...).Speak(t, revision)
 }
 

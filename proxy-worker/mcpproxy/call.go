@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/durable-mcp/durable-mcp/proxy-worker/internal/mcpclient"
@@ -229,8 +230,12 @@ func (p *Proxy) runMethod(ctx context.Context, method, capability, nameKey strin
 	if nameKey != "" {
 		_ = json.Unmarshal(params.Get(nameKey), &name) // the server says what is wrong with it
 	}
+	caller := c.Caller
+	if caller == "" && strings.HasSuffix(method, "/list") {
+		caller = listCaller // no process for each page, and its cursors hold in the session
+	}
 	x := &exchange{
-		attempt: newAttempt(ctx, r, p.log), server: p.name, caller: c.Caller, what: fmt.Sprintf("Method %q", method),
+		attempt: newAttempt(ctx, r, p.log), server: p.name, caller: caller, what: fmt.Sprintf("Method %q", method),
 		plan: plan{policy: p.options.Policy.resolved(), repeatable: true},
 		request: func(s mcpclient.Server) (mcpclient.Request, error) {
 			if !s.Has(capability) {
