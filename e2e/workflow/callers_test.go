@@ -33,7 +33,7 @@ func sameForBoth(t *testing.T, service string, errands []errand) []ending {
 		what := fmt.Sprintf("%s %s: the Workflow sees %+v", e.Tool, e.Args, endings[i])
 		if m.Error != nil {
 			if endings[i].Code == string(contract.CodeInvalid) {
-				require.EqualValues(t, -32602, m.Error.Code, what)
+				require.Equal(t, -32602, m.Error.Code, what)
 				continue
 			}
 			p, err := contract.DecodeProtocolError(json.RawMessage(endings[i].Protocol))

@@ -82,7 +82,7 @@ func (f *Future) Get(ctx workflow.Context) (contract.Result, error) {
 	if e.failure == nil {
 		return e.result, nil
 	}
-	return e.failure.Result(), nil //nolint:nilerr // that is how the caller of a tool sees a failure
+	return e.failure.Result(), nil
 }
 
 // ending is what the caller of a tool sees as a result.

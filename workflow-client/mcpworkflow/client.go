@@ -47,8 +47,8 @@ type Options struct {
 	// ends with that. Defaults to 1 minute; negative is no bound.
 	StartTimeout time.Duration
 	// MaxPending is the most Nexus operations that the Workflow run may have
-	// pending when this client starts one more. Lower it where the Workflow
-	// starts Nexus operations by itself and its Worker lacks [Interceptor].
+	// pending when this client starts one more. Lower it to leave room for
+	// those that the Workflow starts by itself, which are never held back.
 	// Defaults to 30, which is the server's limit.
 	MaxPending int
 	// MaxArgumentBytes is the most bytes of JSON that the input of a call may

@@ -14,8 +14,8 @@ import (
 // Workflows. With it each call carries the hash of the Workflow's namespace and
 // ID (so that a proxy gives it a session of its own), [WithIdempotencyKey] and
 // [WithHeader] work, and the Nexus operations that a Workflow starts by itself
-// count as pending; they are never held back. It adds nothing to the history of
-// a Workflow.
+// count as pending, though they are never held back: see [Options.MaxPending]. It
+// adds nothing to the history of a Workflow.
 func Interceptor() interceptor.WorkerInterceptor { return &workerInterceptor{} }
 
 type workerInterceptor struct {

@@ -56,7 +56,12 @@ func TestManyParallelCalls(t *testing.T) {
 	})
 	run := p.start(t, "many", nil)
 	var got string
-	require.NoError(t, run.Get(t.Context(), &got))
+	err := run.Get(t.Context(), &got)
+	if err != nil {
+		events := historyOf(t, p, run).GetEvents()
+		t.Logf("%d events, the last of them: %v", len(events), events[max(len(events)-8, 0):])
+	}
+	require.NoError(t, err)
 	require.Equal(t, "done", got)
 
 	pending, most, next := 0, 0, 0

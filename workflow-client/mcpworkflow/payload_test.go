@@ -144,7 +144,7 @@ func (f files) Retrieve(_ converter.StorageDriverRetrieveContext, claims []conve
 // payload, once the client is told so.
 func TestExternalStorage(t *testing.T) {
 	t.Parallel()
-	const size = 6 << 20
+	const size = 3 << 20
 	driver := files{dir: t.TempDir(), n: &atomic.Int64{}}
 	c, err := client.NewClientFromExisting(temporalServer(t), client.Options{
 		Logger: quiet(), ExternalStorage: converter.ExternalStorage{Drivers: []converter.StorageDriver{driver}},
@@ -163,5 +163,5 @@ func TestExternalStorage(t *testing.T) {
 	var n int
 	require.NoError(t, p.start(t, "storage", 8<<20).Get(t.Context(), &n))
 	require.Equal(t, size, n)
-	require.ErrorContains(t, p.start(t, "storage", 0).Get(t.Context(), nil), "The arguments would take 6291464 bytes")
+	require.ErrorContains(t, p.start(t, "storage", 0).Get(t.Context(), nil), "The arguments would take 3145736 bytes")
 }

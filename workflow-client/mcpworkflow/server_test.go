@@ -110,9 +110,14 @@ func newNamedPlace(t *testing.T, c client.Client, name string) place {
 	return p
 }
 
-// options are worker options with the interceptor.
+// options are worker options with the interceptor. The SDK fails a Workflow task
+// that computes for more than a second, which on a busy machine, under the race
+// detector, some megabytes of JSON may take.
 func options() worker.Options {
-	return worker.Options{Interceptors: []interceptor.WorkerInterceptor{mcpworkflow.Interceptor()}}
+	return worker.Options{
+		Interceptors:             []interceptor.WorkerInterceptor{mcpworkflow.Interceptor()},
+		DeadlockDetectionTimeout: time.Minute,
+	}
 }
 
 // serve runs a Worker on the place's task queue.
@@ -128,7 +133,7 @@ func (p place) serve(t *testing.T, o worker.Options, register func(worker.Worker
 func (p place) start(t *testing.T, workflow string, input any) client.WorkflowRun {
 	t.Helper()
 	run, err := p.client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
-		ID: p.name + "-" + rand.Text(), TaskQueue: p.name, WorkflowRunTimeout: 2 * time.Minute,
+		ID: p.name + "-" + rand.Text(), TaskQueue: p.name, WorkflowRunTimeout: 4 * time.Minute,
 	}, workflow, input)
 	require.NoError(t, err)
 	return run
