@@ -1,6 +1,7 @@
 // Package demo is the story of Durable MCP in about a minute: it starts a Temporal
-// dev server, a tool service and the connector, calls tools as an MCP host does,
-// kills the connector in the middle of a call, and checks each step that it tells.
+// dev server, a tool service, two MCP servers behind the proxy, and the connector.
+// It calls tools as an MCP host does, kills the connector and the servers in the
+// middle of calls, and checks each step that it tells.
 package demo
 
 import (
@@ -21,6 +22,9 @@ import (
 const (
 	connectorPackage = "github.com/durable-mcp/durable-mcp/connector/cmd/durable-mcp-connector"
 	servicePackage   = "github.com/durable-mcp/durable-mcp/examples/lucky-number"
+	proxyPackage     = "github.com/durable-mcp/durable-mcp/proxy-worker/cmd/durable-mcp-proxy"
+	weatherPackage   = "github.com/durable-mcp/durable-mcp/examples/weather-proxy/weather-server"
+	almanacPackage   = "github.com/durable-mcp/durable-mcp/examples/proxy-library/almanac"
 )
 
 // patience is how long the whole story may take before something hangs.
@@ -92,8 +96,9 @@ func (s *story) sayHowToGoOn() {
 All of it keeps running until Ctrl-C.
     Temporal's web interface   %s
     Temporal's address         %s
-    Call a tool yourself       %s call --temporal-address %s --service lucky-number lucky_number '{"name":"you"}'
-`, s.temporal.UI, s.temporal.Address, s.stage.Program("durable-mcp-connector"), s.temporal.Address)
+    Call a tool yourself       %[3]s call --temporal-address %[2]s --service lucky-number lucky_number '{"name":"you"}'
+    One behind the proxy       %[3]s call --temporal-address %[2]s --service weather forecast '{"place":"Lisbon"}'
+`, s.temporal.UI, s.temporal.Address, s.stage.Program("durable-mcp-connector"))
 }
 
 // story is where the story has got to.
@@ -104,6 +109,8 @@ type story struct {
 	step  int
 
 	temporal *stage.Temporal
+	proxy    *stage.Child
+	weather  weatherServer
 	host     *host
 	handle   string
 	lost     string // the ID of the call that lost its connector
@@ -115,16 +122,21 @@ func (s *story) tell(ctx context.Context) error {
 		title string
 		run   func(context.Context) error
 	}{
-		{"Building the connector and a tool service…", s.build},
+		{"Building the connector, the proxy and whose tools they serve…", s.build},
 		{"A Temporal dev server starts.", s.startTemporal},
 		{"A tool service starts: a Temporal Worker whose Nexus operations are tools.", s.startService},
+		{"Two MCP servers that know nothing of Temporal get a proxy.", s.startProxy},
 		{"An MCP host starts the connector and asks for its tools.", s.listTools},
 		{"A short call is answered at once.", s.callShort},
+		{"So are calls to the servers behind the proxy.", s.callProxied},
 		{"A call takes longer than the host waits.", s.callLong},
 		{"The host keeps something for later: a list that has a handle.", s.createList},
 		{"In the middle of a call, the connector dies: kill -9.", s.killConnector},
 		{"A new connector finds that call and reads its result.", s.findCall},
 		{"The list is still there.", s.useList},
+		{"A server behind the proxy dies while a tool reads: kill -9.", s.killAlmanac},
+		{"A server dies in a call that must not run twice: kill -9.", s.killWeather},
+		{"Whether it happened, a tool that only reads can tell.", s.lookAtTrips},
 		{"A call of ten minutes is cancelled.", s.cancelCall},
 		{"One call is sent twice, with one idempotency key.", s.callTwice},
 	} {

@@ -25,7 +25,7 @@ const waitBudget = 3 * time.Second
 // open starts a connector and connects to it as a host does.
 func (s *story) open(ctx context.Context) (*host, error) {
 	child, err := s.stage.Command("connector", s.stage.Program("durable-mcp-connector"),
-		[]string{"--service", "lucky-number", "--wait-budget", waitBudget.String()}, s.temporal.Env())
+		[]string{"--service", "lucky-number", "--service", "weather", "--service", "almanac", "--wait-budget", waitBudget.String()}, s.temporal.Env())
 	if err != nil {
 		return nil, err
 	}
@@ -74,22 +74,28 @@ func (h *host) call(ctx context.Context, tool string, args arguments, meta mcp.M
 	return result, nil
 }
 
+// answer is how a call ended.
+type answer struct {
+	result *mcp.CallToolResult
+	err    error
+}
+
 // begin calls a tool in the background. It returns when the connector has told the
 // operation's ID; the call's end is sent on the channel.
-func (h *host) begin(ctx context.Context, tool string, args arguments) (id string, ended <-chan error, err error) {
+func (h *host) begin(ctx context.Context, tool string, args arguments) (id string, ended <-chan answer, err error) {
 	for len(h.started) > 0 {
 		<-h.started // of an earlier call
 	}
-	done := make(chan error, 1)
+	done := make(chan answer, 1)
 	go func() {
-		_, err := h.call(ctx, tool, args, mcp.Meta{"progressToken": "demo"})
-		done <- err
+		result, err := h.session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: args, Meta: mcp.Meta{"progressToken": "demo"}})
+		done <- answer{result, err}
 	}()
 	select {
 	case id = <-h.started:
 		return id, done, nil
-	case err := <-done:
-		return "", nil, fmt.Errorf("the call ended before it told its operation's ID: %w", err)
+	case a := <-done:
+		return "", nil, fmt.Errorf("the call ended before it told its operation's ID: %w", a.err)
 	case <-ctx.Done():
 		return "", nil, ctx.Err()
 	}
@@ -98,7 +104,7 @@ func (h *host) begin(ctx context.Context, tool string, args arguments) (id strin
 // result reads the result of an operation by its ID, as often as it takes.
 func (h *host) result(ctx context.Context, id string) (*mcp.CallToolResult, error) {
 	for {
-		result, err := h.call(ctx, contract.ToolGetOperationResult, arguments{"operation_id": id, "wait_seconds": waitBudget.Seconds()}, nil)
+		result, err := h.call(ctx, contract.ToolGetOperationResult, readLater(id), nil)
 		if err != nil {
 			return nil, err
 		}
@@ -106,6 +112,23 @@ func (h *host) result(ctx context.Context, id string) (*mcp.CallToolResult, erro
 			return result, nil
 		}
 	}
+}
+
+func readLater(id string) arguments {
+	return arguments{"operation_id": id, "wait_seconds": waitBudget.Seconds()}
+}
+
+// settle returns the answer, or what comes of it where it says: still running. A
+// result may report an error.
+func (h *host) settle(ctx context.Context, a answer) (*mcp.CallToolResult, error) {
+	for a.err == nil {
+		id, running := runningID(a.result)
+		if !running {
+			return a.result, nil
+		}
+		a.result, a.err = h.session.CallTool(ctx, &mcp.CallToolParams{Name: contract.ToolGetOperationResult, Arguments: readLater(id)})
+	}
+	return nil, a.err
 }
 
 // operation is a call as list_operations shows it.

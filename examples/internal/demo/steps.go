@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -26,7 +27,7 @@ type topics struct {
 }
 
 func (s *story) build(ctx context.Context) error {
-	return s.stage.Build(ctx, connectorPackage, servicePackage)
+	return s.stage.Build(ctx, connectorPackage, servicePackage, proxyPackage, weatherPackage, almanacPackage)
 }
 
 func (s *story) startTemporal(ctx context.Context) (err error) {
@@ -54,26 +55,30 @@ func (s *story) listTools(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	served, own := map[string]bool{}, 0
-	var names []string
+	served := map[string]bool{}
 	for _, tool := range list.Tools {
 		served[tool.Name] = true
-		if contract.IsReserved(tool.Name) {
-			own++
-			continue
-		}
-		names = append(names, tool.Name)
 	}
-	for _, want := range []string{
-		"lucky_number", "draw_ticket", "brew_report", "create_topic_list", "remember_topic",
-		contract.ToolGetOperationResult, contract.ToolCancelOperation, contract.ToolListOperations,
+	for _, of := range []struct {
+		whose string
+		tools []string
+	}{
+		{"lucky-number", []string{"lucky_number", "draw_ticket", "brew_report", "create_topic_list", "remember_topic"}},
+		{"weather", []string{"forecast", "alerts", "book_trip", "trips"}},
+		{"almanac", []string{"outlook"}},
+		{"the connector's own", []string{contract.ToolGetOperationResult, contract.ToolCancelOperation, contract.ToolListOperations}},
 	} {
-		if !served[want] {
-			return fmt.Errorf("there is no tool %s among %v", want, names)
+		for _, tool := range of.tools {
+			if !served[tool] {
+				return fmt.Errorf("there is no tool %s of %s among %v", tool, of.whose, slices.Sorted(maps.Keys(served)))
+			}
+			delete(served, tool)
 		}
+		s.say("%s: %s", of.whose, strings.Join(of.tools, ", "))
 	}
-	s.say("%s: %s", "lucky-number", strings.Join(names, ", "))
-	s.say("and %d of the connector's own, to find calls again", own)
+	if len(served) > 0 {
+		return fmt.Errorf("there are more tools than there should be: %v", slices.Sorted(maps.Keys(served)))
+	}
 	return nil
 }
 
@@ -174,8 +179,8 @@ func (s *story) killConnector(ctx context.Context) error {
 	s.say("brew_report %s runs as operation %s", args, id)
 	s.host.connector.Kill()
 	select {
-	case err := <-ended:
-		if err == nil {
+	case a := <-ended:
+		if a.err == nil {
 			return errors.New("the call was answered, although its connector is dead")
 		}
 	case <-ctx.Done():
@@ -237,8 +242,8 @@ func (s *story) cancelCall(ctx context.Context) error {
 	}
 	s.say("brew_report %s runs as operation %s", args, id)
 	cancel()
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		return fmt.Errorf("want a cancelled call, got: %w", err)
+	if a := <-ended; !errors.Is(a.err, context.Canceled) {
+		return fmt.Errorf("want a cancelled call, got: %w", a.err)
 	}
 	s.say("the host cancels it")
 	err = eventually(ctx, func() error {
@@ -279,10 +284,6 @@ func (s *story) callTwice(ctx context.Context) error {
 	args := arguments{"topic": "the tides", "seconds": 1}
 	meta := mcp.Meta{contract.MetaIdempotencyKey: "tides-of-today"}
 	s.say("brew_report %s, twice at the same time", args)
-	type answer struct {
-		result *mcp.CallToolResult
-		err    error
-	}
 	answers := make(chan answer, 2)
 	for range cap(answers) {
 		go func() {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -105,6 +106,17 @@ func (s *Stage) Start(name, path string, args, env []string) (*Child, error) {
 // Kill is kill -9.
 func (c *Child) Kill() { _ = c.Cmd.Process.Kill() }
 
+// Ended waits until a child that [Stage.Start] has started is gone, and what it
+// listened on is free.
+func (c *Child) Ended(ctx context.Context) error {
+	select {
+	case <-c.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // errEnded is the error of what waits for a child that has ended.
 var errEnded = errors.New("it ended")
 
@@ -132,13 +144,26 @@ func (c *Child) await(ctx context.Context, ready func(context.Context) error) er
 
 // AwaitLog waits until the child's log has the text.
 func (c *Child) AwaitLog(ctx context.Context, text string) error {
-	return c.await(ctx, func(context.Context) error {
+	_, err := c.AwaitLogged(ctx, regexp.MustCompile(regexp.QuoteMeta(text)), 1)
+	return err
+}
+
+// AwaitLogged waits until the child's log has so many matches, and returns the
+// last of them with its groups.
+func (c *Child) AwaitLogged(ctx context.Context, pattern *regexp.Regexp, count int) (groups []string, err error) {
+	err = c.await(ctx, func(context.Context) error {
 		data, err := os.ReadFile(c.Log)
-		if err == nil && !strings.Contains(string(data), text) {
-			err = fmt.Errorf("%q does not show", text)
+		if err != nil {
+			return err
 		}
-		return err
+		found := pattern.FindAllStringSubmatch(string(data), count)
+		if len(found) < count {
+			return fmt.Errorf("%q shows %d times in place of %d", pattern, len(found), count)
+		}
+		groups = found[count-1]
+		return nil
 	})
+	return groups, err
 }
 
 // Stop ends every child, the last one first: by SIGTERM, and by SIGKILL what does

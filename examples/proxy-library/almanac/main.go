@@ -60,7 +60,7 @@ func (b *book) outlook(ctx context.Context, _ *mcp.CallToolRequest, in outlookIn
 	case <-ctx.Done():
 		return nil, outlookOutput{}, ctx.Err()
 	}
-	return nil, outlookOutput{in.Crop, fmt.Sprintf("After %d seconds of reading: as good a year for %s as any.", in.Seconds, in.Crop)}, nil
+	return nil, outlookOutput{in.Crop, fmt.Sprintf("It will be as good a year for %s as any.", in.Crop)}, nil
 }
 
 func (b *book) burn(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
