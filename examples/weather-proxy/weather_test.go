@@ -136,7 +136,7 @@ func TestCheckSaysWhichPolicyEachToolHas(t *testing.T) {
 	require.Equal(t, 0, code, errOut)
 	require.Contains(t, out, "weather: weather-server 1.0.0, MCP 2026-07-28\n")
 	for _, want := range []string{
-		`forecast +yes +tool_policies +10 +3s +1m `,
+		`forecast +yes +tool_policies +20 +3s +1m `,
 		`alerts +yes +annotation readOnlyHint +5 +10m +10m `,
 		`book_trip +no +tool_policies +5 +1m +5m `,
 		`trips +yes +annotation readOnlyHint +5 +10m +10m `,
