@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 
 	"github.com/durable-mcp/durable-mcp/examples/internal/stage"
@@ -155,13 +154,23 @@ func TestAWorkerThatCannotServeDoesNotStart(t *testing.T) {
 	w := needWorld(t)
 
 	wrong := filepath.Join(t.TempDir(), "wrong")
-	require.NoError(t, os.WriteFile(wrong, []byte("another"), 0o600))
+	require.NoError(t, os.WriteFile(wrong, []byte("another-token"), 0o600))
 	cmd := exec.CommandContext(t.Context(), w.Program("proxy-library"), w.args(wrong)...)
 	cmd.Env = append(os.Environ(), w.temporal.Env()...)
 	out, err := cmd.CombinedOutput()
 	require.Error(t, err)
 	require.Contains(t, string(out), "proxy-library: mcpproxy: weather: ")
-	require.NotContains(t, strings.ReplaceAll(string(out), "proxy-library", ""), "another")
+	require.NotContains(t, string(out), "another-token")
+}
+
+func TestAnEndpointThatLeadsElsewhere(t *testing.T) {
+	t.Parallel()
+	w := needWorld(t)
+
+	c := w.temporal.Client
+	require.NoError(t, ensureEndpoint(t.Context(), c, stage.Namespace, "here"))
+	require.NoError(t, ensureEndpoint(t.Context(), c, stage.Namespace, "here"))
+	require.ErrorContains(t, ensureEndpoint(t.Context(), c, "temporal-system", "here"), `the endpoint "here" exists and leads elsewhere: to task queue "garden" in namespace "default"`)
 }
 
 func TestTokenFile(t *testing.T) {

@@ -72,19 +72,29 @@ func run(ctx context.Context, s settings, logs io.Writer) error {
 }
 
 // ensureEndpoint creates a service's endpoint. Each service has its own, since the
-// server stops asking an endpoint for a while that fails; one that exists stays as
+// server stops asking an endpoint for a while that fails. One that exists stays as
 // it is.
 func ensureEndpoint(ctx context.Context, c client.Client, namespace, service string) error {
+	here := &nexuspb.EndpointTarget_Worker{Namespace: namespace, TaskQueue: taskQueue}
 	_, err := c.OperatorService().CreateNexusEndpoint(ctx, &operatorservice.CreateNexusEndpointRequest{
 		Spec: &nexuspb.EndpointSpec{
-			Name: service,
-			Target: &nexuspb.EndpointTarget{Variant: &nexuspb.EndpointTarget_Worker_{
-				Worker: &nexuspb.EndpointTarget_Worker{Namespace: namespace, TaskQueue: taskQueue},
-			}},
+			Name:   service,
+			Target: &nexuspb.EndpointTarget{Variant: &nexuspb.EndpointTarget_Worker_{Worker: here}},
 		},
 	})
-	if err != nil && !errors.As(err, new(*serviceerror.AlreadyExists)) {
-		return fmt.Errorf("the endpoint %q: %w", service, err)
+	if !errors.As(err, new(*serviceerror.AlreadyExists)) {
+		return err
+	}
+	list, err := c.OperatorService().ListNexusEndpoints(ctx, &operatorservice.ListNexusEndpointsRequest{Name: service})
+	if err != nil {
+		return err
+	}
+	for _, e := range list.GetEndpoints() {
+		there := e.GetSpec().GetTarget().GetWorker()
+		if there.GetNamespace() != here.GetNamespace() || there.GetTaskQueue() != here.GetTaskQueue() {
+			return fmt.Errorf("the endpoint %q exists and leads elsewhere: to task queue %q in namespace %q",
+				service, there.GetTaskQueue(), there.GetNamespace())
+		}
 	}
 	return nil
 }

@@ -62,60 +62,19 @@ func (a arguments) String() string {
 	return string(data)
 }
 
-// call calls a tool. A result that reports an error is an error.
-func (h *host) call(ctx context.Context, tool string, args arguments, meta mcp.Meta) (*mcp.CallToolResult, error) {
-	result, err := h.session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: args, Meta: meta})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", tool, err)
-	}
-	if result.IsError {
-		return nil, fmt.Errorf("%s: %s", tool, text(result))
-	}
-	return result, nil
-}
-
 // answer is how a call ended.
 type answer struct {
 	result *mcp.CallToolResult
 	err    error
 }
 
-// begin calls a tool in the background. It returns when the connector has told the
-// operation's ID; the call's end is sent on the channel.
-func (h *host) begin(ctx context.Context, tool string, args arguments) (id string, ended <-chan answer, err error) {
-	for len(h.started) > 0 {
-		<-h.started // of an earlier call
+// ask calls a tool and returns what comes first, which may say: still running.
+func (h *host) ask(ctx context.Context, tool string, args arguments, meta mcp.Meta) answer {
+	result, err := h.session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: args, Meta: meta})
+	if err != nil {
+		err = fmt.Errorf("%s: %w", tool, err)
 	}
-	done := make(chan answer, 1)
-	go func() {
-		result, err := h.session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: args, Meta: mcp.Meta{"progressToken": "demo"}})
-		done <- answer{result, err}
-	}()
-	select {
-	case id = <-h.started:
-		return id, done, nil
-	case a := <-done:
-		return "", nil, fmt.Errorf("the call ended before it told its operation's ID: %w", a.err)
-	case <-ctx.Done():
-		return "", nil, ctx.Err()
-	}
-}
-
-// result reads the result of an operation by its ID, as often as it takes.
-func (h *host) result(ctx context.Context, id string) (*mcp.CallToolResult, error) {
-	for {
-		result, err := h.call(ctx, contract.ToolGetOperationResult, readLater(id), nil)
-		if err != nil {
-			return nil, err
-		}
-		if _, running := runningID(result); !running {
-			return result, nil
-		}
-	}
-}
-
-func readLater(id string) arguments {
-	return arguments{"operation_id": id, "wait_seconds": waitBudget.Seconds()}
+	return answer{result, err}
 }
 
 // settle returns the answer, or what comes of it where it says: still running. A
@@ -126,9 +85,44 @@ func (h *host) settle(ctx context.Context, a answer) (*mcp.CallToolResult, error
 		if !running {
 			return a.result, nil
 		}
-		a.result, a.err = h.session.CallTool(ctx, &mcp.CallToolParams{Name: contract.ToolGetOperationResult, Arguments: readLater(id)})
+		a = h.ask(ctx, contract.ToolGetOperationResult, arguments{"operation_id": id, "wait_seconds": waitBudget.Seconds()}, nil)
 	}
 	return nil, a.err
+}
+
+// call calls a tool and waits as long as it takes. A result that reports an error
+// is an error.
+func (h *host) call(ctx context.Context, tool string, args arguments, meta mcp.Meta) (*mcp.CallToolResult, error) {
+	result, err := h.settle(ctx, h.ask(ctx, tool, args, meta))
+	if err == nil && result.IsError {
+		err = fmt.Errorf("%s: %s", tool, text(result))
+	}
+	return result, err
+}
+
+// result reads the result of an operation by its ID.
+func (h *host) result(ctx context.Context, id string) (*mcp.CallToolResult, error) {
+	return h.call(ctx, contract.ToolGetOperationResult, arguments{"operation_id": id}, nil)
+}
+
+// begin calls a tool in the background. It returns when the connector has told the
+// operation's ID; the call's end is sent on the channel.
+func (h *host) begin(ctx context.Context, tool string, args arguments) (id string, ended <-chan answer, err error) {
+	for len(h.started) > 0 {
+		<-h.started // of an earlier call
+	}
+	done := make(chan answer, 1)
+	go func() {
+		done <- h.ask(ctx, tool, args, mcp.Meta{"progressToken": "demo"})
+	}()
+	select {
+	case id = <-h.started:
+		return id, done, nil
+	case a := <-done:
+		return "", nil, fmt.Errorf("the call ended before it told its operation's ID: %w", a.err)
+	case <-ctx.Done():
+		return "", nil, ctx.Err()
+	}
 }
 
 // operation is a call as list_operations shows it.

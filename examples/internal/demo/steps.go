@@ -106,16 +106,16 @@ func (s *story) callLong(ctx context.Context) error {
 	args := arguments{"topic": "the weather", "seconds": 7}
 	s.say("brew_report %s, but the host waits %s at most", args, seconds(waitBudget))
 	began := time.Now()
-	result, err := s.host.call(ctx, "brew_report", args, nil)
-	if err != nil {
-		return err
+	first := s.host.ask(ctx, "brew_report", args, nil)
+	if first.err != nil {
+		return first.err
 	}
-	id, running := runningID(result)
+	id, running := runningID(first.result)
 	if !running {
-		return fmt.Errorf("want an answer that says it is running, got %s", text(result))
+		return fmt.Errorf("want an answer that says it is running, got %s", text(first.result))
 	}
 	s.say("after %s the answer is: running, as operation %s", seconds(time.Since(began)), id)
-	result, err = s.host.result(ctx, id)
+	result, err := s.host.result(ctx, id)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package weatherproxy_test
+package main
 
 import (
 	"bytes"
@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// config is the file that the reader has.
-const config = "mcp.json"
+// config is the file that the reader gives to the proxy.
+const config = "../mcp.json"
 
 // token is that of the weather server of the tests.
 const token = "the-token-of-the-weather-server"
