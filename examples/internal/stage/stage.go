@@ -2,7 +2,6 @@ package stage
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -117,9 +116,6 @@ func (c *Child) Ended(ctx context.Context) error {
 	}
 }
 
-// errEnded is the error of what waits for a child that has ended.
-var errEnded = errors.New("it ended")
-
 // await calls ready until it returns nil. It gives up when the child ends, after
 // a minute, or when ctx ends.
 func (c *Child) await(ctx context.Context, ready func(context.Context) error) error {
@@ -135,7 +131,7 @@ func (c *Child) await(ctx context.Context, ready func(context.Context) error) er
 		select {
 		case <-again.C:
 		case <-c.done:
-			return fmt.Errorf("%w: %w; its log is %s", errEnded, err, c.Log)
+			return fmt.Errorf("it ended: %w; its log is %s", err, c.Log)
 		case <-ctx.Done():
 			return fmt.Errorf("%w; its log is %s", err, c.Log)
 		}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"strconv"
+	"strings"
 
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
@@ -34,6 +36,29 @@ func (t *Temporal) Env() []string {
 // StartTemporal starts a dev server on free ports from the Temporal CLI, with the
 // two settings that Durable MCP needs. It returns when the server answers.
 func (s *Stage) StartTemporal(ctx context.Context, cli string) (*Temporal, error) {
+	for tries := 1; ; tries++ {
+		t, err := s.tryTemporal(ctx, cli)
+		switch {
+		case err == nil:
+			return t, nil
+		case tries == 3 || !t.lostItsPort():
+			return nil, err
+		}
+	}
+}
+
+// lostItsPort reports whether another process took a port that was free just
+// before.
+func (t *Temporal) lostItsPort() bool {
+	if t == nil || t.child == nil {
+		return false
+	}
+	log, _ := os.ReadFile(t.child.Log)
+	return strings.Contains(string(log), "address already in use")
+}
+
+// tryTemporal returns what it has started beside an error too.
+func (s *Stage) tryTemporal(ctx context.Context, cli string) (*Temporal, error) {
 	ports, err := freePorts(3)
 	if err != nil {
 		return nil, err
@@ -63,7 +88,8 @@ func (s *Stage) StartTemporal(ctx context.Context, cli string) (*Temporal, error
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("the Temporal dev server: %w", err)
+		t.Client.Close()
+		return t, fmt.Errorf("the Temporal dev server: %w", err)
 	}
 	return t, nil
 }
