@@ -191,7 +191,7 @@ func TestTokenFile(t *testing.T) {
 	refused := func() error {
 		req := httptest.NewRequest(http.MethodPost, "/mcp", nil)
 		req.Header.Set("Authorization", "Bearer first")
-		return file.Authorize(t.Context(), req, httptest.NewRecorder().Result()) //nolint:bodyclose // Authorize closes it
+		return file.Authorize(t.Context(), req, httptest.NewRecorder().Result())
 	}
 	require.ErrorContains(t, refused(), "the server refuses the token")
 	require.NotContains(t, refused().Error(), "first")

@@ -215,7 +215,7 @@ func TestTheTokenStaysInTheProxy(t *testing.T) {
 func (w *world) kept(t *testing.T, word string) (all string) {
 	t.Helper()
 	show := func(args ...string) string {
-		cmd := exec.CommandContext(t.Context(), os.Getenv("TEMPORAL_CLI"), append(args, "--address", w.temporal.Address, "--output", "json")...) //nolint:gosec // the CLI of the tests
+		cmd := exec.CommandContext(t.Context(), os.Getenv("TEMPORAL_CLI"), append(args, "--address", w.temporal.Address, "--output", "json")...)
 		out, err := cmd.Output()
 		require.NoError(t, err)
 		return string(out)
