@@ -74,7 +74,7 @@ e2e *flags:
 # The tests with MCP clients and servers of other makers, which it installs; arguments are flags of go test.
 [group('3 check')]
 peers *flags:
-    @exec scripts/temporal.sh scripts/peers.sh go test -count=1 -p 1 -timeout 20m "$@" ./e2e/clients/...
+    @exec scripts/temporal.sh scripts/peers.sh go test -count=1 -p 1 -timeout 20m "$@" ./e2e/clients/... ./e2e/servers/...
 
 # gofmt, go vet, workflowcheck and golangci-lint.
 [group('3 check')]

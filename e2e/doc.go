@@ -6,7 +6,8 @@
 //   - connector tests the connector from outside; toolservice has its tools.
 //   - proxy tests the proxy worker from outside, with the connector in front.
 //   - upstream is an MCP server that tests script, for what calls one.
-//   - clients tests it with MCP clients of other makers; peers pins them; ./justw peers.
+//   - clients tests the connector with MCP clients of other makers, and servers the
+//     proxy worker with their servers; peers pins both; ./justw peers.
 //   - containers runs the product in Docker; ./justw e2e.
 //   - bench measures it beside its baselines; ./justw bench.
 //   - repo tests the repository itself.
