@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -63,9 +64,7 @@ func (s server) dir(t *testing.T, base string) string {
 // can be found.
 func mark(c peers.Command, value string) peers.Command {
 	env := map[string]string{"DURABLE_PEER": value}
-	for name, value := range c.Env {
-		env[name] = value
-	}
+	maps.Copy(env, c.Env)
 	c.Env = env
 	return c
 }
@@ -77,7 +76,7 @@ func marked(t *testing.T, value string) (n int) {
 	require.NoError(t, err)
 	for _, file := range list {
 		data, _ := os.ReadFile(file) // the process may be gone or another's
-		for _, variable := range strings.Split(string(data), "\x00") {
+		for variable := range strings.SplitSeq(string(data), "\x00") {
 			if variable == "DURABLE_PEER="+value {
 				n++
 			}

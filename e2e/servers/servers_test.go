@@ -30,7 +30,7 @@ func TestServers(t *testing.T) {
 	}
 	var list []*asked
 	entries := map[string]harness.ProxyServer{}
-	for _, s := range servers {
+	for _, s := range servers { //nolint:paralleltest // the proxy starts when all have answered
 		if strings.Contains(s.name, "binary") && (runtime.GOOS != "linux" || runtime.GOARCH != "amd64") {
 			continue // its maker's packages for other systems are not installed
 		}
@@ -70,7 +70,7 @@ func TestServers(t *testing.T) {
 			})
 		}
 	})
-	t.Run("check", func(t *testing.T) {
+	t.Run("check", func(t *testing.T) { //nolint:paralleltest // the proxy ends after it
 		out := harness.RunProxy(t, "", nil, "check", "--json", "--config", proxy.Config)
 		require.Zero(t, out.Code, "%s\n%s", out.Stdout, out.Stderr)
 		for _, a := range list {
