@@ -3,6 +3,7 @@ package bench_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"slices"
 	"sync"
@@ -17,7 +18,16 @@ import (
 	"go.temporal.io/sdk/converter"
 )
 
-func TestMain(m *testing.M) { os.Exit(harness.Run(m)) }
+func TestMain(m *testing.M) {
+	if queue := os.Getenv(rawWorkerQueue); queue != "" {
+		if err := runRawWorker(os.Getenv(rawWorkerAddress), queue); err != nil {
+			fmt.Fprintln(os.Stderr, "raw worker:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(harness.Run(m))
+}
 
 var arguments = json.RawMessage(`{"text":"hello","n":9007199254740993}`)
 

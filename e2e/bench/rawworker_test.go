@@ -1,0 +1,95 @@
+package bench_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/nexus-rpc/sdk-go/nexus"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	sdklog "go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporalnexus"
+	"go.temporal.io/sdk/worker"
+)
+
+// rawOperation runs an activity that returns its input.
+const rawOperation = "activity"
+
+// Variables that make the test binary a Worker of the raw SDK, in a process of
+// its own: what a proxy takes is measured against what that takes.
+const (
+	rawWorkerAddress = "BENCH_RAW_WORKER_ADDRESS"
+	rawWorkerQueue   = "BENCH_RAW_WORKER_QUEUE"
+)
+
+// startRawWorker returns the PID of a Worker that polls.
+func startRawWorker(b *testing.B, address, queue string) int {
+	b.Helper()
+	program, err := os.Executable()
+	require.NoError(b, err)
+	cmd := exec.Command(program)
+	cmd.Env = append(os.Environ(), rawWorkerAddress+"="+address, rawWorkerQueue+"="+queue)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	require.NoError(b, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(b, err)
+	require.NoError(b, cmd.Start())
+	b.Cleanup(func() {
+		_ = in.Close()
+		_ = cmd.Wait()
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(b, err)
+	require.Equal(b, "ready\n", line)
+	return cmd.Process.Pid
+}
+
+// runRawWorker serves until its standard input ends.
+func runRawWorker(address, queue string) error {
+	c, err := client.Dial(client.Options{HostPort: address, Logger: sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	w := worker.New(c, queue, worker.Options{DisableWorkflowWorker: true})
+	service := nexus.NewService(queue)
+	if err := service.Register(rawActivityOperation()); err != nil {
+		return err
+	}
+	w.RegisterNexusService(service)
+	w.RegisterActivityWithOptions(rawActivity, activity.RegisterOptions{Name: rawOperation})
+	if err := w.Start(); err != nil {
+		return err
+	}
+	defer w.Stop()
+	if _, err := fmt.Println("ready"); err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, os.Stdin)
+	return err
+}
+
+func rawActivityOperation() nexus.RegisterableOperation {
+	return temporalnexus.MustNewTemporalOperation(temporalnexus.TemporalOperationOptions[converter.RawValue, converter.RawValue]{
+		Name: rawOperation,
+		Start: func(ctx context.Context, nc temporalnexus.NexusClient, input converter.RawValue, o temporalnexus.StartTemporalOperationOptions) (temporalnexus.TemporalOperationResult[converter.RawValue], error) {
+			return temporalnexus.StartUntypedActivity[converter.RawValue](ctx, nc, client.StartActivityOptions{
+				ID: rawOperation + "-" + o.RequestID, StartToCloseTimeout: time.Minute,
+			}, rawOperation, input)
+		},
+	})
+}
+
+func rawActivity(_ context.Context, input converter.RawValue) (converter.RawValue, error) {
+	return input, nil
+}
