@@ -92,10 +92,15 @@ func (r *runtime) admit() (release func(), ok bool) {
 
 // pause is the time between the heartbeats of a call. A cancel is heard with the
 // next one, so it is a beat, and grows where hundreds of calls would keep Temporal
-// busy with theirs.
+// busy with theirs. An activity that somebody has started by hand may have no
+// heartbeat timeout.
 func (r *runtime) pause(timeout time.Duration) time.Duration {
 	const perSecond = 200
-	return min(max(beat, time.Duration(len(r.slots))*time.Second/perSecond), timeout/3)
+	pause := max(beat, time.Duration(len(r.slots))*time.Second/perSecond)
+	if timeout > 0 {
+		pause = min(pause, timeout/3)
+	}
+	return pause
 }
 
 // fetch lists the tools; over one new session where the first one turns out dead.
