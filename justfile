@@ -89,4 +89,4 @@ fuzz time='10s':
 # Benchmarks, each beside its baseline; arguments are flags of go test.
 [group('3 check')]
 bench *flags:
-    @exec scripts/temporal.sh go test -run '^$' -bench . -benchtime 20s -timeout 60m "$@" ./e2e/bench
+    @exec scripts/temporal.sh go test -run '^$' -bench . -benchtime 20s -timeout 60m "$@" ./e2e/bench ./proxy-worker/internal/stdio

@@ -54,20 +54,19 @@ func startRawWorker(b *testing.B, address, queue string) int {
 	return cmd.Process.Pid
 }
 
+func quiet() sdklog.Logger { return sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)) }
+
 // runRawWorker serves until its standard input ends.
 func runRawWorker(address, queue string) error {
-	c, err := client.Dial(client.Options{HostPort: address, Logger: sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))})
+	c, err := client.Dial(client.Options{HostPort: address, Logger: quiet()})
 	if err != nil {
 		return err
 	}
 	defer c.Close()
 	w := worker.New(c, queue, worker.Options{DisableWorkflowWorker: true})
-	service := nexus.NewService(queue)
-	if err := service.Register(rawActivityOperation()); err != nil {
+	if err := registerRaw(w, queue); err != nil {
 		return err
 	}
-	w.RegisterNexusService(service)
-	w.RegisterActivityWithOptions(rawActivity, activity.RegisterOptions{Name: rawOperation})
 	if err := w.Start(); err != nil {
 		return err
 	}
@@ -77,6 +76,16 @@ func runRawWorker(address, queue string) error {
 	}
 	_, err = io.Copy(io.Discard, os.Stdin)
 	return err
+}
+
+func registerRaw(w worker.Worker, name string) error {
+	service := nexus.NewService(name)
+	if err := service.Register(rawActivityOperation()); err != nil {
+		return err
+	}
+	w.RegisterNexusService(service)
+	w.RegisterActivityWithOptions(rawActivity, activity.RegisterOptions{Name: rawOperation})
+	return nil
 }
 
 func rawActivityOperation() nexus.RegisterableOperation {
