@@ -21,8 +21,8 @@ import (
 	"go.temporal.io/sdk/worker"
 )
 
-// rawOperation runs an activity that returns its input.
-const rawOperation = "activity"
+// echoActivity runs an activity that returns its input.
+const echoActivity = "activity"
 
 // Variables that make the test binary a Worker of the raw SDK, in a process of
 // its own: what a proxy takes is measured against what that takes.
@@ -71,7 +71,7 @@ func runRawWorker(address, queue string) error {
 		return err
 	}
 	defer w.Stop()
-	if _, err := fmt.Println("ready"); err != nil {
+	if _, err := fmt.Fprintln(os.Stdout, "ready"); err != nil {
 		return err
 	}
 	_, err = io.Copy(io.Discard, os.Stdin)
@@ -84,17 +84,17 @@ func registerRaw(w worker.Worker, name string) error {
 		return err
 	}
 	w.RegisterNexusService(service)
-	w.RegisterActivityWithOptions(rawActivity, activity.RegisterOptions{Name: rawOperation})
+	w.RegisterActivityWithOptions(rawActivity, activity.RegisterOptions{Name: echoActivity})
 	return nil
 }
 
 func rawActivityOperation() nexus.RegisterableOperation {
 	return temporalnexus.MustNewTemporalOperation(temporalnexus.TemporalOperationOptions[converter.RawValue, converter.RawValue]{
-		Name: rawOperation,
+		Name: echoActivity,
 		Start: func(ctx context.Context, nc temporalnexus.NexusClient, input converter.RawValue, o temporalnexus.StartTemporalOperationOptions) (temporalnexus.TemporalOperationResult[converter.RawValue], error) {
 			return temporalnexus.StartUntypedActivity[converter.RawValue](ctx, nc, client.StartActivityOptions{
-				ID: rawOperation + "-" + o.RequestID, StartToCloseTimeout: time.Minute,
-			}, rawOperation, input)
+				ID: echoActivity + "-" + o.RequestID, StartToCloseTimeout: time.Minute,
+			}, echoActivity, input)
 		},
 	})
 }
