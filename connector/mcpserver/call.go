@@ -90,7 +90,7 @@ func (s *Server) run(ctx context.Context, req *mcp.CallToolRequest, call operati
 	stop()
 	cancel()
 	if err != nil {
-		return s.failed(req, id, err)
+		return s.failed(ctx, req, id, err)
 	}
 	budget, task := s.options.WaitBudget, s.wantsTask(req)
 	if task {
@@ -108,7 +108,7 @@ func (s *Server) run(ctx context.Context, req *mcp.CallToolRequest, call operati
 		s.clientGone(ctx, id)
 		return nil, err
 	}
-	return s.failed(req, id, err)
+	return s.failed(ctx, req, id, err)
 }
 
 // lastStart is how long a start on its way may go on once the server has drained.
@@ -144,11 +144,11 @@ func (s *Server) clientGone(ctx context.Context, id string) {
 }
 
 // failed answers a call that did not complete.
-func (s *Server) failed(req *mcp.CallToolRequest, id string, err error) (mcp.Result, error) {
+func (s *Server) failed(ctx context.Context, req *mcp.CallToolRequest, id string, err error) (mcp.Result, error) {
 	f := resultmap.FromError(err)
 	s.options.Logger.Debug("a call failed", "tool", req.Params.Name, "operation_id", id, "code", string(f.Code), "error", err)
 	if p := f.Protocol(); p != nil {
-		return nil, &jsonrpc.Error{Code: p.Code, Message: p.Message, Data: p.Data}
+		return nil, serviceError(ctx, req.Extra, p)
 	}
 	if f.Code == contract.CodeInvalid && id == "" {
 		return nil, invalidParams("%s", f.Message)

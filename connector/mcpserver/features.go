@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"sort"
 
 	"github.com/durable-mcp/durable-mcp/connector/catalog"
@@ -44,9 +43,8 @@ var features = map[string]feature{
 // starts reports whether a method starts an operation.
 func starts(method string) bool { return method == "tools/call" || features[method].route != nil }
 
-func methodNotFound(method string) error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("%q is not supported: no service has it.", method)}
-}
+// errMethodNotFound is for a method that no service has. The SDK has words of its own for it.
+var errMethodNotFound = &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "no service has it"}
 
 // showCapabilities takes out what no service has. One that has not answered yet
 // may have anything: a client that asks only once must not miss it.
@@ -68,11 +66,11 @@ func showCapabilities(c *mcp.ServerCapabilities, snapshot *catalog.Snapshot) {
 func (s *Server) serveFeature(ctx context.Context, f feature, method string, r mcp.Request) (mcp.Result, error) {
 	req, ok := r.(clientRequest)
 	if !ok || f.capability == "" {
-		return nil, methodNotFound(method)
+		return nil, errMethodNotFound
 	}
 	snapshot := s.catalog.ReadyLists(ctx)
 	if !snapshot.Offers(f.capability) {
-		return nil, methodNotFound(method)
+		return nil, errMethodNotFound
 	}
 	params, err := requestParams(ctx, req)
 	if err != nil {

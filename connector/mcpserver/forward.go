@@ -98,7 +98,7 @@ func (s *Server) ask(ctx context.Context, method string, req clientRequest, r ro
 		Trace: traceContext(req.GetParams().GetMeta(), req.GetExtra()),
 	})
 	if err != nil {
-		return nil, s.featureError(method, id, err)
+		return nil, s.featureError(ctx, req, method, id, err)
 	}
 	waiting, stop := s.untilDrained(ctx)
 	defer stop()
@@ -116,7 +116,7 @@ func (s *Server) ask(ctx context.Context, method string, req clientRequest, r ro
 		s.clientGone(ctx, id)
 		return nil, err
 	}
-	return nil, s.featureError(method, id, err)
+	return nil, s.featureError(ctx, req, method, id, err)
 }
 
 // abandon cancels an operation whose answer comes too late, behind the client's
@@ -165,11 +165,11 @@ func (s *Server) featureResult(method string, req clientRequest, r route, output
 
 // featureError is the JSON-RPC error for a request that a service did not answer
 // with a result. Its data say what a program may want to know.
-func (s *Server) featureError(method, id string, err error) error {
+func (s *Server) featureError(ctx context.Context, req clientRequest, method, id string, err error) error {
 	f := resultmap.FromError(err)
 	s.options.Logger.Debug("a request failed", "method", method, "operation_id", id, "code", string(f.Code), "error", err)
 	if p := f.Protocol(); p != nil {
-		return &jsonrpc.Error{Code: p.Code, Message: p.Message, Data: p.Data}
+		return serviceError(ctx, req.GetExtra(), p)
 	}
 	if f.Code == contract.CodeInvalid && id == "" {
 		return invalidParams("%s", f.Message)
@@ -199,24 +199,30 @@ func isNotFound(err error) bool {
 	return errors.As(err, &rpc) && (rpc.Code == resourceNotFound || rpc.Code == jsonrpc.CodeInvalidParams)
 }
 
-// notFoundError is the answer to a reader of a resource that is not there: the
-// service's words where one alone was asked, in the code of the client's
-// revision.
+// notFoundError is the answer to a reader of a resource that is not there, in the
+// code of the client's revision: the service's own error where one alone was asked.
 func notFoundError(err error, several bool, uri string, req clientRequest) error {
+	var data contract.Object
+	data.Set("uri", contract.Quote(uri))
+	answer := &jsonrpc.Error{Code: resourceNotFound, Message: fmt.Sprintf("Resource not found: %.200q.", uri), Data: data.JSON()}
 	var rpc *jsonrpc.Error
-	if !several && errors.As(err, &rpc) && rpc.Code == jsonrpc.CodeInvalidParams && len(rpc.Data) == 0 {
-		return err
-	}
-	answer := &jsonrpc.Error{Code: resourceNotFound, Message: fmt.Sprintf("Resource not found: %.200q.", uri)}
-	if !several && rpc != nil && rpc.Message != "" {
+	if !several && errors.As(err, &rpc) {
+		own, err := contract.ParseObject(rpc.Data)
+		named := err == nil && own.Has("uri")
+		if rpc.Code == jsonrpc.CodeInvalidParams && !named {
+			return rpc // other params may be what is wrong
+		}
 		answer.Message = rpc.Message
+		if named {
+			own.Set("uri", contract.Quote(uri)) // that the client knows
+			answer.Data = own.JSON()
+		} else if len(rpc.Data) > 0 {
+			answer.Data = rpc.Data
+		}
 	}
 	if isModern(req.ProtocolVersion()) {
 		answer.Code = jsonrpc.CodeInvalidParams
 	}
-	var data contract.Object
-	data.Set("uri", contract.Quote(uri))
-	answer.Data = data.JSON()
 	return answer
 }
 

@@ -129,7 +129,7 @@ func (s *Server) getOperationResult(ctx context.Context, req *mcp.CallToolReques
 	case ctx.Err() != nil:
 		return nil, err // only this look was cancelled, not the call
 	}
-	return s.failed(req, d.ID, err)
+	return s.failed(ctx, req, d.ID, err)
 }
 
 func (s *Server) cancelOperation(ctx context.Context, req *mcp.CallToolRequest) (mcp.Result, error) {
@@ -144,7 +144,7 @@ func (s *Server) cancelOperation(ctx context.Context, req *mcp.CallToolRequest) 
 		return answerJSON(req, fmt.Sprintf("The call has ended already: %s. Nothing was cancelled.", d.Status), d.ID, string(d.Status))
 	}
 	if err := s.ops.Cancel(ctx, d.ID, "cancel_operation by the MCP client"); err != nil {
-		return s.failed(req, d.ID, err)
+		return s.failed(ctx, req, d.ID, err)
 	}
 	return answerJSON(req, fmt.Sprintf("The cancellation of %s is recorded. Call %s to see how it ended.",
 		d.ID, contract.ToolGetOperationResult), d.ID, "cancel_requested")
@@ -167,7 +167,7 @@ func (s *Server) ownOperation(ctx context.Context, req *mcp.CallToolRequest, arg
 	}
 	d, err := s.ops.Describe(ctx, *id)
 	if err != nil {
-		return d, func() (mcp.Result, error) { return s.failed(req, *id, err) }
+		return d, func() (mcp.Result, error) { return s.failed(ctx, req, *id, err) }
 	}
 	return d, nil
 }
@@ -200,7 +200,7 @@ func (s *Server) listOperations(ctx context.Context, req *mcp.CallToolRequest) (
 	}
 	calls, err := s.ops.List(ctx, s.caller(req.Extra), filter)
 	if err != nil {
-		return s.failed(req, "", err)
+		return s.failed(ctx, req, "", err)
 	}
 	snapshot := s.catalog.Snapshot()
 	rows := make([]json.RawMessage, len(calls))

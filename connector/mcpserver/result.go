@@ -2,11 +2,8 @@ package mcpserver
 
 import (
 	"encoding/json"
-	"fmt"
-	"strings"
 
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -71,20 +68,4 @@ func (r *rawResult) MarshalJSON() ([]byte, error) {
 		o.Set("_meta", meta.JSON())
 	}
 	return o.JSON(), nil
-}
-
-// busyCode is the JSON-RPC error code of a call that was refused for load. It
-// is outside the range that JSON-RPC reserves.
-const busyCode = 503
-
-func invalidParams(format string, args ...any) error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
-}
-
-func unknownTool(name string, warnings []string) error {
-	sentences := []string{fmt.Sprintf("Unknown tool: %q.", name)}
-	for _, w := range warnings {
-		sentences = append(sentences, strings.TrimSuffix(w, ".")+".")
-	}
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: strings.Join(sentences, " ")}
 }

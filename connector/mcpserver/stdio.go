@@ -331,7 +331,7 @@ func (c *stdioConn) hasGreeted() bool {
 func (c *stdioConn) writeLine(data []byte) error {
 	c.write.Lock()
 	defer c.write.Unlock()
-	_, err := c.out.Write(append(decodeIDs(data), '\n'))
+	_, err := c.out.Write(append(restore(data), '\n'))
 	return err
 }
 

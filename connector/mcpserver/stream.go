@@ -87,7 +87,7 @@ func (s *stream) Write(p []byte) (int, error) {
 	if s.timer != nil {
 		s.timer.Reset(s.keepAlive)
 	}
-	message := decodeIDs(p) // the SDK writes an event, or a body, at once
+	message := restore(p) // the SDK writes an event, or a body, at once
 	if !s.reject {
 		if _, err := s.ResponseWriter.Write(message); err != nil {
 			return 0, err
