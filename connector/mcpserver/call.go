@@ -99,11 +99,11 @@ func (s *Server) run(ctx context.Context, req *mcp.CallToolRequest, call operati
 	result, err := s.await(ctx, id, call.Tool, budget-time.Since(began))
 	switch {
 	case err == nil:
-		return toolResult(presentable(result, takesInput(req)), isModern(req.ProtocolVersion()))
+		return toolResult(req, presentable(result, takesInput(req)))
 	case errors.Is(err, operation.ErrRunning) && task:
 		return s.newTask(ctx, id, began)
 	case errors.Is(err, operation.ErrRunning):
-		return toolResult(s.Running(id), isModern(req.ProtocolVersion()))
+		return toolResult(req, s.Running(id))
 	case ctx.Err() != nil:
 		s.clientGone(ctx, id)
 		return nil, err
@@ -153,7 +153,7 @@ func (s *Server) failed(ctx context.Context, req *mcp.CallToolRequest, id string
 	if f.Code == contract.CodeInvalid && id == "" {
 		return nil, invalidParams("%s", f.Message)
 	}
-	return toolResult(errorResult(f, id), isModern(req.ProtocolVersion()))
+	return toolResult(req, errorResult(f, id))
 }
 
 // errorResult is the failure's result; one that we made names the operation.

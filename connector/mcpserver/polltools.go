@@ -123,9 +123,9 @@ func (s *Server) getOperationResult(ctx context.Context, req *mcp.CallToolReques
 	result, err := s.await(ctx, d.ID, d.Tool, min(wait, s.options.WaitBudget))
 	switch {
 	case err == nil:
-		return toolResult(Presentable(result), isModern(req.ProtocolVersion()))
+		return toolResult(req, Presentable(result))
 	case errors.Is(err, operation.ErrRunning):
-		return toolResult(s.Running(d.ID), isModern(req.ProtocolVersion()))
+		return toolResult(req, s.Running(d.ID))
 	case ctx.Err() != nil:
 		return nil, err // only this look was cancelled, not the call
 	}
@@ -243,7 +243,7 @@ func decodeArguments(req *mcp.CallToolRequest, v any) error {
 // refuse answers bad arguments of a poll tool, in words for the model.
 func refuse(req *mcp.CallToolRequest, format string, args ...any) (mcp.Result, error) {
 	f := &contract.Failure{Code: contract.CodeInvalid, Message: fmt.Sprintf(format, args...)}
-	return toolResult(f.Result(), isModern(req.ProtocolVersion()))
+	return toolResult(req, f.Result())
 }
 
 func answerJSON(req *mcp.CallToolRequest, text, id, status string) (mcp.Result, error) {
@@ -263,5 +263,5 @@ func answerValue(req *mcp.CallToolRequest, value json.RawMessage) (mcp.Result, e
 	if err != nil {
 		return nil, internal(resultmap.FromError(err))
 	}
-	return toolResult(r, isModern(req.ProtocolVersion()))
+	return toolResult(req, r)
 }

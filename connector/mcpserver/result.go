@@ -11,6 +11,10 @@ import (
 // every result, and structured content of any type.
 const firstModern = "2026-07-28"
 
+// firstStructured is the first revision with structured content, which is an object
+// before 2026-07-28.
+const firstStructured = "2025-06-18"
+
 func isModern(version string) bool { return version >= firstModern }
 
 // rawResult is a result as bytes. The SDK's own types would decode numbers to
@@ -29,8 +33,12 @@ func newResult(o contract.Object, modern bool) *rawResult {
 	return &rawResult{object: o}
 }
 
-// toolResult returns a tool's result as the revision has it.
-func toolResult(r contract.Result, modern bool) (mcp.Result, error) {
+// toolResult returns a tool's result as the revision of the client has it.
+func toolResult(req *mcp.CallToolRequest, r contract.Result) (mcp.Result, error) {
+	version := req.ProtocolVersion()
+	if version < firstStructured || !isModern(version) && contract.TypeName(r.Structured()) != "an object" {
+		r = r.WithTextCopy()
+	}
 	o, err := contract.ParseObject(r.JSON())
 	if err != nil {
 		return nil, err
@@ -38,10 +46,10 @@ func toolResult(r contract.Result, modern bool) (mcp.Result, error) {
 	if contract.IsNull(o.Get("content")) && !r.NeedsInput() { // Go writes an empty list as null
 		o.Set("content", json.RawMessage("[]"))
 	}
-	if structured := o.Get("structuredContent"); !modern && structured != nil && contract.TypeName(structured) != "an object" {
-		o.Delete("structuredContent") // before 2026-07-28 it is an object
+	if !isModern(version) && contract.TypeName(r.Structured()) != "an object" {
+		o.Delete("structuredContent")
 	}
-	return newResult(o, modern), nil
+	return newResult(o, isModern(version)), nil
 }
 
 // MarshalJSON implements [json.Marshaler].

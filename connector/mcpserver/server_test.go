@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -314,6 +315,39 @@ func TestLegacyClientsSeeObjectsOnly(t *testing.T) {
 	require.Contains(t, result, `"text":"9007199254740993"`)
 	require.NotContains(t, result, "structuredContent")
 	require.NotContains(t, result, "resultType")
+}
+
+// Structured content that the client's revision does not have is text, so that no
+// result ends up empty.
+func TestLegacyClientsReadStructuredContent(t *testing.T) {
+	t.Parallel()
+
+	server, temporal := start(t, mcpserver.Options{})
+	var result atomic.Value
+	temporal.Serve("tools", `{"tools":[{"name":"say","inputSchema":{"type":"object"},"_meta":{"io.temporal/encoding":"mcp"}}]}`,
+		map[string]temporaltest.Handler{"say": func(context.Context, json.RawMessage) (json.RawMessage, error) {
+			return json.RawMessage(result.Load().(string)), nil
+		}})
+	server.Catalog().Refresh(t.Context())
+	const image, text = `{"type":"image","data":"AA==","mimeType":"image/png"}`, `{"type":"text","text":"t"}`
+	const array, object = `[9007199254740993,1.0,"\u003cb>"]`, `{"n":1.0}`
+	copied := func(text string) string { return `{"type":"text","text":` + text + `}` }
+	for _, test := range []struct{ version, content, structured, want string }{
+		{"2025-11-25", "[]", array, `{"content":[` + copied(`"[9007199254740993,1.0,\"<b>\"]"`) + `]}`},
+		{"2025-06-18", "null", array, `{"content":[` + copied(`"[9007199254740993,1.0,\"<b>\"]"`) + `]}`},
+		{"2025-11-25", "[" + image + "]", "true", `{"content":[` + image + `,` + copied(`"true"`) + `]}`},
+		{"2025-11-25", "[" + text + "]", array, `{"content":[` + text + `]}`},
+		{"2025-11-25", "[]", `"\ud800 <b>"`, `{"content":[` + copied(`"\ud800 <b>"`) + `]}`},
+		{"2025-11-25", "[]", "null", `{"content":[]}`},
+		{"2025-11-25", "[]", object, `{"content":[],"structuredContent":` + object + `}`},
+		{"2025-03-26", "[]", object, `{"content":[` + copied(`"{\"n\":1.0}"`) + `],"structuredContent":` + object + `}`},
+		{"2025-03-26", "[" + text + "]", object, `{"content":[` + text + `],"structuredContent":` + object + `}`},
+		{"2026-07-28", "[]", array, `{"content":[],"structuredContent":` + array + `,`},
+	} {
+		result.Store(`{"content":` + test.content + `,"structuredContent":` + test.structured + `}`)
+		require.Contains(t, speak(t, server, test.version).raw(test.version, "tools/call", `"name":"say","arguments":{}`), `"result":`+test.want)
+		require.Contains(t, request(t, server, test.version, "tools/call", `"name":"say","arguments":{}`).Body.String(), `"result":`+test.want)
+	}
 }
 
 // The client of a call that becomes a task gets its ID, also from a connector

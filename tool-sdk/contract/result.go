@@ -54,19 +54,38 @@ func ValueResult(value json.RawMessage, hasOutputSchema bool) (Result, error) {
 	}
 	value = bytes.TrimSpace(value)
 	var o Object
-	typ := TypeName(value)
-	switch typ {
-	case "null":
-		o.Set("content", json.RawMessage("[]"))
-	case "a string":
-		o.Set("content", Array(textBlock(value)))
-	default:
-		o.Set("content", Array(textBlock(Quote(string(UnescapeHTML(value))))))
-	}
-	if typ == "an object" || hasOutputSchema {
+	o.Set("content", Array(textCopy(value)...))
+	if isObject(value) || hasOutputSchema {
 		o.Set("structuredContent", value)
 	}
 	return Result{o.JSON()}, nil
+}
+
+// textCopy returns the blocks that stand for a value where there is only text.
+func textCopy(value json.RawMessage) []json.RawMessage {
+	switch TypeName(value) {
+	case "null":
+		return nil
+	case "a string":
+		return []json.RawMessage{textBlock(value)}
+	}
+	return []json.RawMessage{textBlock(Quote(string(UnescapeHTML(value))))}
+}
+
+// WithTextCopy returns the result with a text block for its structured content, as
+// [ValueResult] makes one, unless it has a text block: for readers that know no
+// structured content.
+func (r Result) WithTextCopy() Result {
+	structured := r.Structured()
+	if _, has := r.Text(); has || IsNull(structured) {
+		return r
+	}
+	o, err := splitObject(r.JSON())
+	if err != nil {
+		return r
+	}
+	o.Set("content", Array(append(r.Content(), textCopy(structured)...)...))
+	return Result{o.JSON()}
 }
 
 // TextResult is a result of one text block.

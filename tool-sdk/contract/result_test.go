@@ -98,6 +98,23 @@ func TestDecodeResultKeepsTheWhole(t *testing.T) {
 	require.Equal(t, `{"content":[]}`, string(marshalled))
 }
 
+func TestWithTextCopy(t *testing.T) {
+	t.Parallel()
+
+	for in, want := range map[string]string{
+		`{"content":null,"structuredContent":[1.0,"\u003c"],"x":1.0}`:   `{"content":[{"type":"text","text":"[1.0,\"<\"]"}],"structuredContent":[1.0,"\u003c"],"x":1.0}`,
+		`{"content":[{"type":"x"}],"structuredContent":"a"}`:            `{"content":[{"type":"x"},{"type":"text","text":"a"}],"structuredContent":"a"}`,
+		`{"structuredContent":9007199254740993}`:                        `{"structuredContent":9007199254740993,"content":[{"type":"text","text":"9007199254740993"}]}`,
+		`{"content":[{"type":"text","text":""}],"structuredContent":1}`: `{"content":[{"type":"text","text":""}],"structuredContent":1}`,
+		`{"structuredContent":null}`:                                    `{"structuredContent":null}`,
+		`{"content":[]}`:                                                `{"content":[]}`,
+	} {
+		r, err := contract.DecodeResult(raw(in))
+		require.NoError(t, err)
+		require.Equal(t, want, string(r.WithTextCopy().JSON()))
+	}
+}
+
 func TestDecodeResultNamesTheFault(t *testing.T) {
 	t.Parallel()
 
