@@ -24,6 +24,7 @@ import (
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"
@@ -315,6 +316,26 @@ func TestLegacyClientsSeeObjectsOnly(t *testing.T) {
 	require.Contains(t, result, `"text":"9007199254740993"`)
 	require.NotContains(t, result, "structuredContent")
 	require.NotContains(t, result, "resultType")
+}
+
+// A start that Temporal does not answer may have been recorded: the client gets the
+// ID that tells.
+func TestAStartThatMayHaveBeenRecorded(t *testing.T) {
+	t.Parallel()
+
+	server, temporal := start(t, mcpserver.Options{WaitBudget: 300 * time.Millisecond})
+	temporal.SetDown(serviceerror.NewResourceExhausted(enumspb.RESOURCE_EXHAUSTED_CAUSE_RPS_LIMIT, "namespace rate limit exceeded"))
+	for _, version := range bothRevisions {
+		a := decodeAnswer(t, speak(t, server, version).raw(version, "tools/call", `"name":"echo","arguments":{}`))
+		r, err := contract.DecodeResult(a.Result)
+		require.NoError(t, err)
+		var id string
+		require.NoError(t, json.Unmarshal(r.Meta(contract.MetaOperationID), &id), "%s", r.JSON())
+		text, _ := r.Text()
+		require.Contains(t, text, "its operation is "+id)
+		require.Regexp(t, `^mcp-stdio-stateful-`, id)
+		require.JSONEq(t, `{"type":"unavailable","retryable":true}`, string(r.Meta(contract.MetaFailure)))
+	}
 }
 
 // Structured content that the client's revision does not have is text, so that no

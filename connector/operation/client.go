@@ -81,8 +81,8 @@ type Call struct {
 //
 // The error is a [*contract.Failure]: CodeInvalid for what the caller can mend
 // (a key that was used with other arguments among it), CodePayloadTooLarge,
-// CodeUnavailable with the likely cause. With CodeUnavailable and Retryable the
-// call may have been recorded all the same: the ID is returned beside it.
+// CodeUnavailable with the likely cause. Where Temporal did not answer, the call may
+// have been recorded all the same: the message names the ID, which is returned too.
 func (c *Client) Start(ctx context.Context, call Call) (id string, err error) {
 	input, err := call.Params.Encode(call.Tool.Encoding)
 	if err != nil {
@@ -131,8 +131,8 @@ func (c *Client) Start(ctx context.Context, call Call) (id string, err error) {
 			}
 		}
 		f := startFailure(call.Endpoint, call.Service, err)
-		if f.Code == contract.CodeUnavailable && f.Retryable {
-			f.Message += " The call may have been recorded; its operation ID would tell."
+		if f.Retryable || f.Code == contract.CodeCanceled {
+			f.Message += fmt.Sprintf(" The call may have been recorded all the same: its operation is %s.", id)
 		}
 		return id, f
 	}
@@ -163,8 +163,11 @@ func startFailure(endpoint, service string, err error) *contract.Failure {
 	var off *serviceerror.Unimplemented
 	switch {
 	case errors.As(err, &notFound):
-		f.Message = fmt.Sprintf("There is no Nexus endpoint %q in Temporal (service %q). Create it "+
-			"(temporal operator nexus endpoint create --name %s …) or name the right one.", endpoint, service, endpoint)
+		remedy := fmt.Sprintf("Create it (temporal operator nexus endpoint create --name %s …) or name the right one.", endpoint)
+		if err := contract.CheckEndpointName(endpoint); err != nil {
+			remedy = fmt.Sprintf("There can be none: %v. Name the right one.", err)
+		}
+		f.Message = fmt.Sprintf("There is no Nexus endpoint %q in Temporal (service %q). %s", endpoint, service, remedy)
 	case errors.As(err, &off):
 		f.Message = "This Temporal server has standalone Nexus operations switched off. " +
 			"Set nexusoperation.enableStandalone=true in its dynamic configuration."
@@ -261,9 +264,8 @@ func (c *Client) waitFailure(ctx context.Context, id string, err error) error {
 		return f // where it failed, a handler said that it timed out
 	}
 	explained := *f
-	explained.Message += fmt.Sprintf(" No handler took it (endpoint %q, service %q, operation %q). "+
-		"The likely cause is that no worker polls the endpoint's task queue. The last attempt ended with: %s",
-		d.Endpoint, d.Service, d.Tool.Name, resultmap.FromError(d.lastAttempt).Message)
+	explained.Message += fmt.Sprintf(" No handler took it (endpoint %q, service %q, operation %q). %s The last attempt ended with: %s",
+		d.Endpoint, d.Service, d.Tool.Name, c.whoPolls(ctx, d.Endpoint), resultmap.FromError(d.lastAttempt).Message)
 	return &explained
 }
 

@@ -293,9 +293,10 @@ func TestStartFailures(t *testing.T) {
 		err  error
 		want string
 	}{
-		{serviceerror.NewNotFound("endpoint not registered"), `There is no Nexus endpoint "e" in Temporal (service "tools").`},
+		{serviceerror.NewNotFound("endpoint not registered"), `There is no Nexus endpoint "e" in Temporal (service "tools"). There can be none: an endpoint's name has 2 to 200 letters`},
 		{serviceerror.NewUnimplemented("off"), "nexusoperation.enableStandalone=true"},
 		{serviceerror.NewPermissionDenied("no", ""), "does not permit it"},
+		{serviceerror.NewNamespaceNotFound("ns"), "Temporal does not know the namespace: Namespace ns is not found."},
 	} {
 		temporal.SetDown(test.err)
 		_, err := c.Start(t.Context(), call(`{}`))
@@ -337,7 +338,7 @@ func TestAStartWithoutAnAnswer(t *testing.T) {
 	require.Equal(t, contract.CodeUnavailable, failure.Code)
 	require.True(t, failure.Retryable)
 	require.True(t, operation.Caller{Name: "ada"}.Owns(id))
-	require.NotContains(t, failure.Message, "127.0.0.1")
+	require.Equal(t, `Temporal does not answer (endpoint "e", service "tools"). The call may have been recorded all the same: its operation is `+id+".", failure.Message)
 }
 
 func TestList(t *testing.T) {
@@ -411,7 +412,22 @@ func TestListToolsWithoutAWorker(t *testing.T) {
 	c, temporal := connect(t)
 	_, err := c.ListTools(t.Context(), "e", "nobody", "", 3*time.Second)
 	require.ErrorIs(t, err, operation.ErrNoAnswer)
+	require.ErrorContains(t, err, "Temporal does not tell.")
 	require.Equal(t, 1, temporal.Calls("StartNexusOperationExecution"))
+
+	for _, test := range []struct {
+		polled time.Time
+		want   string
+	}{
+		{time.Time{}, "The likely cause is that no worker polls the endpoint's task queue: Temporal knows of none."},
+		{time.Now().Add(-4 * time.Minute), `The likely cause is that no worker polls the endpoint's task queue: the last one did 4m\d+s ago.`},
+		{time.Now(), `within 100ms. A worker polled the endpoint's task queue \d+s ago: it has stopped since, is busy, `},
+	} {
+		temporal.SetLastPoll(test.polled)
+		_, err = c.ListTools(t.Context(), "e", "nobody", "", 100*time.Millisecond)
+		require.ErrorIs(t, err, operation.ErrNoAnswer)
+		require.Regexp(t, test.want, err.Error())
+	}
 
 	temporal.Handle("broken", contract.OperationListTools, func(context.Context, json.RawMessage) (json.RawMessage, error) {
 		return nil, errors.New("no")

@@ -86,14 +86,41 @@ func (c *Client) whyNoAnswer(ctx context.Context, endpoint, id string) string {
 			return "The last attempt ended with: " + f.Message
 		}
 	}
-	if target, ok, err := c.Endpoint(ctx, endpoint); err == nil && ok {
-		if last, err := c.LastPoll(ctx, target); err == nil && !last.IsZero() {
-			return fmt.Sprintf("A worker polled the endpoint's task queue %v ago, but its answer did not arrive: "+
-				"it has stopped since, or its log says why it cannot answer.", time.Since(last).Round(time.Second))
-		}
-	}
-	return "The likely cause is that no worker polls the endpoint's task queue."
+	return c.whoPolls(ctx, endpoint)
 }
+
+// whoPolls says what Temporal knows of the workers of an endpoint that gave no
+// answer.
+func (c *Client) whoPolls(ctx context.Context, endpoint string) string {
+	ctx, cancel := context.WithTimeout(ctx, lookBack)
+	defer cancel()
+	last, err := c.lastPoll(ctx, endpoint)
+	switch ago := time.Since(last).Round(time.Second); {
+	case err != nil:
+		return "The likely cause is that no worker polls the endpoint's task queue, or that all are busy; Temporal does not tell."
+	case last.IsZero():
+		return "The likely cause is that no worker polls the endpoint's task queue: Temporal knows of none."
+	case ago > FreshPoll:
+		return fmt.Sprintf("The likely cause is that no worker polls the endpoint's task queue: the last one did %v ago.", ago)
+	default:
+		return fmt.Sprintf("A worker polled the endpoint's task queue %v ago: it has stopped since, is busy, or its log says why it does not answer.", ago)
+	}
+}
+
+func (c *Client) lastPoll(ctx context.Context, endpoint string) (time.Time, error) {
+	target, _, err := c.Endpoint(ctx, endpoint)
+	if err != nil {
+		return time.Time{}, err
+	}
+	if target == (Endpoint{}) {
+		return time.Time{}, errors.New("operation: the endpoint leads to no task queue of this Temporal")
+	}
+	return c.LastPoll(ctx, target)
+}
+
+// FreshPoll is how old the last poll of a live worker can be: a long poll lasts a
+// minute.
+const FreshPoll = 90 * time.Second
 
 // Endpoint is where a Nexus endpoint leads.
 type Endpoint struct{ Namespace, TaskQueue string }

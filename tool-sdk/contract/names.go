@@ -2,6 +2,7 @@ package contract
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -109,6 +110,20 @@ func CheckPrefix(prefix string) error {
 		}
 	}
 	return nil
+}
+
+var endpointName = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9-]*[a-zA-Z0-9]$`)
+
+// maxEndpointNameLength is the Temporal server's default limit.
+const maxEndpointNameLength = 200
+
+// CheckEndpointName returns an error that says what a Nexus endpoint may be named,
+// for a name that the Temporal server refuses.
+func CheckEndpointName(name string) error {
+	if len(name) <= maxEndpointNameLength && endpointName.MatchString(name) {
+		return nil
+	}
+	return fmt.Errorf("an endpoint's name has 2 to %d letters, digits and -, a letter first and no - last", maxEndpointNameLength)
 }
 
 func isNameRune(r rune) bool {

@@ -87,3 +87,14 @@ func TestCheckPrefix(t *testing.T) {
 	require.ErrorContains(t, contract.CheckPrefix("a."), `the prefix "a." has '.'`)
 	require.ErrorContains(t, contract.CheckPrefix(strings.Repeat("p", 64)), "leaves no room")
 }
+
+func TestCheckEndpointName(t *testing.T) {
+	t.Parallel()
+
+	for _, name := range []string{"ab", "a9", "my-Tools-2", strings.Repeat("x", 200)} {
+		require.NoError(t, contract.CheckEndpointName(name), name)
+	}
+	for _, name := range []string{"", "h", "9a", "-a", "a-", "a_b", "a.b", "ä1", "ab\n", strings.Repeat("x", 201)} {
+		require.EqualError(t, contract.CheckEndpointName(name), "an endpoint's name has 2 to 200 letters, digits and -, a letter first and no - last", name)
+	}
+}

@@ -124,7 +124,9 @@ func fromService(err error) *contract.Failure {
 		return &contract.Failure{Code: contract.CodeTimedOut, Message: "The call timed out.", Retryable: true}
 	}
 	switch err.(type) { //nolint:errorlint // as in classify
-	case *serviceerror.NotFound, *serviceerror.NamespaceNotFound:
+	case *serviceerror.NamespaceNotFound:
+		return unavailable("Temporal does not know the namespace: "+err.Error(), false)
+	case *serviceerror.NotFound:
 		return unavailable("Temporal does not have it: "+err.Error(), false)
 	case *serviceerror.Unimplemented, *serviceerror.ClientVersionNotSupported, *serviceerror.ServerVersionNotSupported:
 		return unavailable("The Temporal server cannot do it: "+err.Error(), false)

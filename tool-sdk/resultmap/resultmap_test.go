@@ -309,6 +309,8 @@ func TestFromErrorGoesByType(t *testing.T) {
 
 		{name: "unknown endpoint", err: serviceerror.NewNotFound(`endpoint "x" not found`), local: true,
 			want: contract.Failure{Code: contract.CodeUnavailable, Message: `Temporal does not have it: endpoint "x" not found`}},
+		{name: "unknown namespace", err: serviceerror.NewNamespaceNotFound("ns"), local: true,
+			want: contract.Failure{Code: contract.CodeUnavailable, Message: "Temporal does not know the namespace: Namespace ns is not found."}},
 		{name: "feature off", err: serviceerror.NewUnimplemented("Standalone Nexus operation is disabled"), local: true,
 			want: contract.Failure{Code: contract.CodeUnavailable, Message: "The Temporal server cannot do it: Standalone Nexus operation is disabled"}},
 		{name: "no connection", err: fmt.Errorf("dial: %w", serviceerror.NewUnavailable("dial tcp 10.0.0.1:7233: "+secret)), local: true,

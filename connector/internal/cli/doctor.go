@@ -10,6 +10,7 @@ import (
 	"github.com/durable-mcp/durable-mcp/connector/catalog"
 	"github.com/durable-mcp/durable-mcp/connector/mcpserver"
 	"github.com/durable-mcp/durable-mcp/connector/operation"
+	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
 	"github.com/durable-mcp/durable-mcp/tool-sdk/resultmap"
 	"github.com/urfave/cli/v2"
 	"go.temporal.io/api/workflowservice/v1"
@@ -146,8 +147,11 @@ func (d *doctor) endpoint(ctx context.Context, st catalog.ServiceState, asked ma
 	case err != nil:
 		d.add("endpoint", s.Name, false, err.Error(), "The server does not tell; ask whoever runs it whether the endpoint "+s.Endpoint+" exists.")
 	case !ok:
-		d.add("endpoint", s.Name, false, fmt.Sprintf("there is no endpoint %q", s.Endpoint),
-			fmt.Sprintf("temporal operator nexus endpoint create --name %s --target-namespace NAMESPACE --target-task-queue QUEUE", s.Endpoint))
+		remedy := fmt.Sprintf("temporal operator nexus endpoint create --name %s --target-namespace NAMESPACE --target-task-queue QUEUE", s.Endpoint)
+		if err := contract.CheckEndpointName(s.Endpoint); err != nil {
+			remedy = fmt.Sprintf("There can be none: %v. Name the right one in --%s.", err, flagService)
+		}
+		d.add("endpoint", s.Name, false, fmt.Sprintf("there is no endpoint %q", s.Endpoint), remedy)
 	case target == operation.Endpoint{}:
 		d.add("endpoint", s.Name, true, s.Endpoint+" leads outside this Temporal", "")
 	default:
@@ -171,10 +175,6 @@ func (d *doctor) callbacks(ctx context.Context, target operation.Endpoint) {
 	}
 }
 
-// freshPoll is how old the last poll of a live worker can be: a long poll lasts
-// a minute.
-const freshPoll = 90 * time.Second
-
 func (d *doctor) worker(ctx context.Context, st catalog.ServiceState, target operation.Endpoint) {
 	s := st.Service
 	last, err := d.ops.LastPoll(ctx, target)
@@ -188,7 +188,7 @@ func (d *doctor) worker(ctx context.Context, st catalog.ServiceState, target ope
 		d.add("worker", s.Name, false, "no worker polls the task queue for Nexus tasks", remedy)
 	default:
 		age := time.Since(last).Round(time.Second)
-		d.add("worker", s.Name, age < freshPoll, fmt.Sprintf("a worker polled %v ago", age), remedy)
+		d.add("worker", s.Name, age < operation.FreshPoll, fmt.Sprintf("a worker polled %v ago", age), remedy)
 	}
 }
 

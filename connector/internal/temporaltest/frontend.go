@@ -14,8 +14,10 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	namespacepb "go.temporal.io/api/namespace/v1"
+	nexuspb "go.temporal.io/api/nexus/v1"
 	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/serviceerror"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
@@ -41,6 +43,7 @@ type Frontend struct {
 	handlers   map[[2]string]Handler
 	operations []*operation // in the order of their starts
 	down       error
+	lastPoll   *time.Time
 	calls      map[string]int
 }
 
@@ -100,6 +103,14 @@ func (f *Frontend) SetDown(err error) {
 	f.down = err
 }
 
+// SetLastPoll makes the frontend tell of every endpoint that a worker polled it last
+// at t, or never where t is zero. Before that it does not tell.
+func (f *Frontend) SetLastPoll(t time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lastPoll = &t
+}
+
 // Calls returns how often a method of the frontend was called, by its short name.
 func (f *Frontend) Calls(method string) int {
 	f.mu.Lock()
@@ -149,6 +160,30 @@ func (*Frontend) DescribeNamespace(_ context.Context, req *workflowservice.Descr
 		},
 		Config: &namespacepb.NamespaceConfig{WorkflowExecutionRetentionTtl: durationpb.New(24 * time.Hour)},
 	}, nil
+}
+
+// ListNexusEndpoints has every endpoint that is asked for.
+func (f *Frontend) ListNexusEndpoints(_ context.Context, req *operatorservice.ListNexusEndpointsRequest) (*operatorservice.ListNexusEndpointsResponse, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.lastPoll == nil {
+		return nil, serviceerror.NewPermissionDenied("not told", "")
+	}
+	worker := &nexuspb.EndpointTarget_Worker_{Worker: &nexuspb.EndpointTarget_Worker{Namespace: "default", TaskQueue: req.GetName()}}
+	return &operatorservice.ListNexusEndpointsResponse{Endpoints: []*nexuspb.Endpoint{{
+		Spec: &nexuspb.EndpointSpec{Name: req.GetName(), Target: &nexuspb.EndpointTarget{Variant: worker}},
+	}}}, nil
+}
+
+// DescribeTaskQueue tells of the last poll.
+func (f *Frontend) DescribeTaskQueue(context.Context, *workflowservice.DescribeTaskQueueRequest) (*workflowservice.DescribeTaskQueueResponse, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	reply := &workflowservice.DescribeTaskQueueResponse{}
+	if f.lastPoll != nil && !f.lastPoll.IsZero() {
+		reply.Pollers = []*taskqueuepb.PollerInfo{{LastAccessTime: stamp(*f.lastPoll)}}
+	}
+	return reply, nil
 }
 
 // StartNexusOperationExecution runs the operation's handler.
