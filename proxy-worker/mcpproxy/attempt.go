@@ -33,24 +33,31 @@ type attempt struct {
 	log     *slog.Logger
 	number  int32
 	most    int32 // attempts; the last one ends with a final error
+	// wasSending says that an earlier attempt may have sent a request that must not
+	// be sent twice.
+	wasSending bool
 
 	mu       sync.Mutex // over a whole heartbeat: an older note must not arrive after a newer one
 	note     string
 	doubtful bool // a heartbeat has no answer: it may yet arrive
 }
 
-func newAttempt(ctx context.Context, r *runtime, log *slog.Logger) *attempt {
-	return &attempt{ctx: ctx, runtime: r, log: log, number: activity.GetInfo(ctx).Attempt, note: noteNothing}
-}
-
-// wasSending reports whether an earlier attempt may have sent its request.
-func (at *attempt) wasSending() bool {
-	if !activity.HasHeartbeatDetails(at.ctx) {
-		return false
+// newAttempt starts an attempt: from here to end it heartbeats. Its note is that of the
+// attempt before it, so that no heartbeat of its own loses that one.
+func (p *Proxy) newAttempt(ctx context.Context) (at *attempt, end func(), err error) {
+	r := p.current()
+	if r == nil {
+		return nil, nil, temporal.NewApplicationErrorWithOptions("The Worker stops", string(contract.CodeUnavailable),
+			temporal.ApplicationErrorOptions{NextRetryDelay: time.Second})
 	}
-	var note string
-	err := activity.GetHeartbeatDetails(at.ctx, &note)
-	return err != nil || note != noteNothing // what cannot be read may be the note
+	at = &attempt{ctx: ctx, runtime: r, log: p.log, number: activity.GetInfo(ctx).Attempt, note: noteNothing}
+	if activity.HasHeartbeatDetails(ctx) {
+		// What cannot be read may be the note.
+		if err := activity.GetHeartbeatDetails(ctx, &at.note); err != nil || at.note != noteNothing {
+			at.note, at.wasSending = noteSending, true
+		}
+	}
+	return at, at.keepAlive(), nil
 }
 
 // sending notes, durably, that the request goes out. Without an error it must not
@@ -93,7 +100,8 @@ func (at *attempt) record(ctx context.Context) error {
 // told reports whether an error is what Temporal has to say to the attempt: that
 // it is cancelled, or that nobody waits for it any more.
 func told(err error) bool {
-	return errors.As(err, new(*temporal.CanceledError)) || errors.As(err, new(*serviceerror.NotFound))
+	return errors.As(err, new(*temporal.CanceledError)) || errors.As(err, new(*serviceerror.NotFound)) ||
+		errors.Is(err, activity.ErrActivityPaused) || errors.Is(err, activity.ErrActivityReset)
 }
 
 // keepAlive heartbeats until stop is called.
@@ -149,6 +157,14 @@ func (at *attempt) again(message string, delay time.Duration) error {
 	}
 	return temporal.NewApplicationErrorWithOptions(message, string(contract.CodeUnavailable),
 		temporal.ApplicationErrorOptions{NextRetryDelay: delay})
+}
+
+// unknown ends a call that may have taken effect.
+func unknown(message string, cause error) error {
+	return final(&contract.Failure{
+		Code: contract.CodeOutcomeUnknown, Cause: cause,
+		Message: message + " The request may have reached the server; it is not sent again.",
+	})
 }
 
 // final ends the call.

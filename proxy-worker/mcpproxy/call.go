@@ -69,19 +69,14 @@ func (p *Proxy) activities() map[string]any {
 
 func (p *Proxy) activityName(operation string) string { return p.name + "." + operation }
 
-// errNotServed ends an attempt on a Worker that stops.
-func (p *Proxy) errNotServed() error {
-	return temporal.NewApplicationErrorWithOptions("The Worker stops", string(contract.CodeUnavailable),
-		temporal.ApplicationErrorOptions{NextRetryDelay: time.Second})
-}
-
 // runCall is the activity behind a tool.
 func (p *Proxy) runCall(ctx context.Context, input converter.RawValue, c call) (converter.RawValue, error) {
 	none := converter.RawValue{}
-	r := p.current()
-	if r == nil {
-		return none, p.errNotServed()
+	at, end, err := p.newAttempt(ctx)
+	if err != nil {
+		return none, err
 	}
+	defer end()
 	raw, err := resultmap.JSON(input)
 	if err != nil {
 		return none, final(resultmap.FromError(err))
@@ -90,8 +85,10 @@ func (p *Proxy) runCall(ctx context.Context, input converter.RawValue, c call) (
 	if err != nil {
 		return none, final(invalidParams(err.Error()))
 	}
-	at := newAttempt(ctx, r, p.log)
-	t, err := p.find(r, at, c.Tool)
+	if at.wasSending { // whatever there is to say of the tool now
+		return none, unknown("The Worker that called it is gone, or its answer came too late.", nil)
+	}
+	t, err := p.find(at, c.Tool)
 	if err != nil {
 		return none, err
 	}
@@ -122,17 +119,15 @@ func (p *Proxy) runCall(ctx context.Context, input converter.RawValue, c call) (
 
 // find returns the tool of a call. Before the list is known to lack it, it is
 // listed anew.
-func (p *Proxy) find(r *runtime, at *attempt, name string) (*tool, error) {
-	if list := r.catalog.list(); list.answers(name) {
+func (p *Proxy) find(at *attempt, name string) (*tool, error) {
+	if list := at.runtime.catalog.list(); list.answers(name) {
 		if t := list.tools[name]; t != nil {
 			return t, nil
 		}
 		return nil, final(unknownTool(name))
 	}
 	at.most = p.guess(name).Retry.MaximumAttempts
-	stop := at.keepAlive()
-	defer stop()
-	t, err := r.catalog.lookup(at.ctx, name)
+	t, err := at.runtime.catalog.lookup(at.ctx, name)
 	switch {
 	case err == nil:
 		return t, nil
@@ -203,10 +198,11 @@ func fitting(answer json.RawMessage) (converter.RawValue, error) {
 // only read.
 func (p *Proxy) runMethod(ctx context.Context, method, capability, nameKey string, input converter.RawValue, c call) (converter.RawValue, error) {
 	none := converter.RawValue{}
-	r := p.current()
-	if r == nil {
-		return none, p.errNotServed()
+	at, end, err := p.newAttempt(ctx)
+	if err != nil {
+		return none, err
 	}
+	defer end()
 	raw, err := resultmap.JSON(input)
 	if err != nil {
 		return none, final(resultmap.FromError(err))
@@ -235,7 +231,7 @@ func (p *Proxy) runMethod(ctx context.Context, method, capability, nameKey strin
 		caller = listCaller // no process for each page, and its cursors hold in the session
 	}
 	x := &exchange{
-		attempt: newAttempt(ctx, r, p.log), server: p.name, caller: caller, what: fmt.Sprintf("Method %q", method),
+		attempt: at, server: p.name, caller: caller, what: fmt.Sprintf("Method %q", method),
 		plan: plan{policy: p.options.Policy.resolved(), repeatable: true},
 		request: func(s mcpclient.Server) (mcpclient.Request, error) {
 			if !s.Has(capability) {
@@ -254,18 +250,15 @@ func (p *Proxy) runMethod(ctx context.Context, method, capability, nameKey strin
 // runList is the activity behind the list while there is none yet.
 func (p *Proxy) runList(ctx context.Context, cursor string) (converter.RawValue, error) {
 	none := converter.RawValue{}
-	r := p.current()
-	if r == nil {
-		return none, p.errNotServed()
+	at, end, err := p.newAttempt(ctx)
+	if err != nil {
+		return none, err
 	}
-	at := newAttempt(ctx, r, p.log)
+	defer end()
 	at.most = listPolicy().Retry.MaximumAttempts
-	stop := at.keepAlive()
-	defer stop()
-	list := r.catalog.list()
+	list := at.runtime.catalog.list()
 	if list == nil {
-		var err error
-		if list, err = r.catalog.refresh(ctx); err != nil {
+		if list, err = at.runtime.catalog.refresh(ctx); err != nil {
 			return none, at.unlisted(p.name, err)
 		}
 	}

@@ -27,7 +27,7 @@ type childConfig struct {
 	// File is what the upstream does: a line for each effect.
 	File string
 	// Mode is "block" (never answer once the effect is there), "before" (no session
-	// ever comes about for a call) or empty.
+	// ever comes about for a call), "silent" (no session at all) or empty.
 	Mode string
 }
 
@@ -39,6 +39,9 @@ func runChild() {
 	connections := 0
 	s.Refuse = func() error {
 		connections++
+		if config.Mode == "silent" {
+			<-time.After(time.Hour)
+		}
 		if config.Mode == "before" && connections > 1 { // the first one lists
 			line(config.File+".before", "before")
 			<-time.After(time.Hour)
@@ -53,7 +56,7 @@ func runChild() {
 		return `{"content":[]}`, nil
 	}
 	p, err := mcpproxy.New("child", s.upstream(), mcpproxy.Options{
-		Logger: discard(),
+		Logger: discard(), ContinueOnError: config.Mode == "silent",
 		Policy: mcpproxy.Policy{HeartbeatTimeout: 2 * time.Second, Retry: quick},
 	})
 	must(err)
@@ -104,13 +107,14 @@ func TestAWorkerThatIsKilled(t *testing.T) {
 	t.Parallel()
 
 	for _, test := range []struct {
-		name, tool, mode string
-		effects          int
-		code             contract.Code // empty: it succeeds
+		name, tool, mode, after string
+		effects                 int
+		code                    contract.Code // empty: it succeeds
 	}{
-		{"with a request out, of a tool that must not run twice", "pay", "block", 1, contract.CodeOutcomeUnknown},
-		{"with a request out, of a read-only tool", "read", "block", 2, ""},
-		{"before the request, of a tool that must not run twice", "pay", "before", 1, ""},
+		{"with a request out, of a tool that must not run twice", "pay", "block", "", 1, contract.CodeOutcomeUnknown},
+		{"with a request out, of a read-only tool", "read", "block", "", 2, ""},
+		{"before the request, of a tool that must not run twice", "pay", "before", "", 1, ""},
+		{"with a request out, and the next one cannot list the tools", "pay", "block", "silent", 1, contract.CodeOutcomeUnknown},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -125,7 +129,7 @@ func TestAWorkerThatIsKilled(t *testing.T) {
 			}
 			require.Eventually(t, func() bool { return lines(seen) > 0 }, 20*time.Second, 20*time.Millisecond)
 			kill()
-			config.Mode = ""
+			config.Mode = test.after
 			spawn(t, config)
 			result, err := c.wait(handle)
 			if test.code != "" {

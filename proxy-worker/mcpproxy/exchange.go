@@ -34,10 +34,7 @@ var errLate = errors.New("the attempt takes too long")
 // run returns the bytes of the result, or what the attempt ends with.
 func (x *exchange) run() (json.RawMessage, error) {
 	x.most = x.plan.policy.Retry.MaximumAttempts
-	switch {
-	case !x.plan.repeatable && x.wasSending():
-		return nil, x.unknown("The Worker that called it is gone, or its answer came too late.", nil)
-	case x.number > x.most:
+	if x.number > x.most {
 		return nil, final(&contract.Failure{Code: contract.CodeUnavailable, Message: fmt.Sprintf(
 			"%s of the server %q was given up after %d attempts: the last Worker that tried is gone or was too slow.", x.what, x.server, x.most)})
 	}
@@ -49,8 +46,6 @@ func (x *exchange) run() (json.RawMessage, error) {
 	left := time.Until(activity.GetInfo(x.ctx).Deadline)
 	ctx, cancel := context.WithTimeoutCause(x.ctx, left-min(left/10, time.Second), errLate)
 	defer cancel()
-	stop := x.keepAlive()
-	defer stop()
 	raw, err := x.try(ctx)
 	var lost *mcpclient.Error
 	if errors.As(err, &lost) && lost.Lost && lost.Outcome == mcpclient.NotSent && ctx.Err() == nil {
@@ -62,7 +57,7 @@ func (x *exchange) run() (json.RawMessage, error) {
 	return raw, nil
 }
 
-// stage says how far a try came.
+// stageError says how far a try came.
 type stageError struct {
 	sent bool
 	err  error
@@ -101,6 +96,9 @@ func (x *exchange) try(ctx context.Context) (json.RawMessage, error) {
 		if failed.Lost {
 			lease.Discard()
 		}
+	}
+	if errors.Is(context.Cause(ctx), errLate) {
+		lease.Discard() // a server that hangs would keep the next call waiting too
 	}
 	if errors.As(err, new(*contract.ProtocolError)) {
 		return nil, e // an answer
@@ -151,7 +149,7 @@ func (x *exchange) failed(failed *mcpclient.Error, sent bool) error {
 	message := fmt.Sprintf("%s of the server %q: %s", x.what, x.server, failed.Message)
 	switch {
 	case sent && !x.plan.repeatable:
-		return x.unknown(message+".", failed)
+		return unknown(message+".", failed)
 	case failed.Outcome != mcpclient.NotSent && !failed.Retryable: // another attempt would end alike
 		return final(&contract.Failure{Code: contract.CodeFailed, Message: message})
 	}
@@ -162,13 +160,13 @@ func (x *exchange) failed(failed *mcpclient.Error, sent bool) error {
 func (x *exchange) stopped(cause error, sent bool) error {
 	switch {
 	case errors.Is(cause, errLate) && sent && !x.plan.repeatable:
-		return x.unknown(fmt.Sprintf("%s of the server %q did not answer in time.", x.what, x.server), nil)
+		return unknown(fmt.Sprintf("%s of the server %q did not answer in time.", x.what, x.server), nil)
 	case errors.Is(cause, errLate) && sent:
 		return x.again(fmt.Sprintf("%s of the server %q did not answer in time", x.what, x.server), 0)
 	case errors.Is(cause, errLate):
 		return x.again(fmt.Sprintf("The server %q had no session free in time", x.server), 0)
 	case sent && !x.plan.repeatable:
-		return x.unknown("The Worker stopped while the tool ran.", cause)
+		return unknown("The Worker stopped while the tool ran.", cause)
 	}
 	return x.again("The Worker stopped during the call", 0)
 }
@@ -177,20 +175,13 @@ func (x *exchange) stopped(cause error, sent bool) error {
 func (x *exchange) broken(err error, sent bool) error {
 	x.log.Error("mcpproxy: call", "what", x.what, "error", err)
 	if sent && !x.plan.repeatable {
-		return x.unknown(fmt.Sprintf("The call of %s failed in the proxy.", x.what), err)
+		return unknown(fmt.Sprintf("The call of %s failed in the proxy.", x.what), err)
 	}
 	message := fmt.Sprintf("%s of the server %q could not be called", x.what, x.server)
 	if errors.Is(err, pool.ErrClosed) {
 		message = "The Worker stops"
 	}
 	return x.again(message, 0)
-}
-
-func (x *exchange) unknown(message string, cause error) error {
-	return final(&contract.Failure{
-		Code: contract.CodeOutcomeUnknown, Cause: cause,
-		Message: message + " The request may have reached the server; it is not sent again.",
-	})
 }
 
 // errorAttributes are for a log line: what an operator may know of an error.
