@@ -163,11 +163,7 @@ func startFailure(endpoint, service string, err error) *contract.Failure {
 	var off *serviceerror.Unimplemented
 	switch {
 	case errors.As(err, &notFound):
-		remedy := fmt.Sprintf("Create it (temporal operator nexus endpoint create --name %s …) or name the right one.", endpoint)
-		if err := contract.CheckEndpointName(endpoint); err != nil {
-			remedy = fmt.Sprintf("There can be none: %v. Name the right one.", err)
-		}
-		f.Message = fmt.Sprintf("There is no Nexus endpoint %q in Temporal (service %q). %s", endpoint, service, remedy)
+		f.Message = contract.NoEndpoint(endpoint, service).Message
 	case errors.As(err, &off):
 		f.Message = "This Temporal server has standalone Nexus operations switched off. " +
 			"Set nexusoperation.enableStandalone=true in its dynamic configuration."

@@ -79,6 +79,19 @@ func (f *Failure) Error() string { return f.Message }
 // Unwrap returns the cause.
 func (f *Failure) Unwrap() error { return f.Cause }
 
+// NoEndpoint returns the failure of a call through a Nexus endpoint that Temporal does
+// not have, with what to do about it.
+func NoEndpoint(endpoint, service string) *Failure {
+	remedy := fmt.Sprintf("Create it (temporal operator nexus endpoint create --name %s …) or name the right one.", endpoint)
+	if err := CheckEndpointName(endpoint); err != nil {
+		remedy = fmt.Sprintf("There can be none: %v. Name the right one.", err)
+	}
+	return &Failure{
+		Code:    CodeUnavailable,
+		Message: fmt.Sprintf("There is no Nexus endpoint %q in Temporal (service %q). %s", endpoint, service, remedy),
+	}
+}
+
 // ProtocolError is a JSON-RPC error object.
 type ProtocolError struct {
 	Code    int64           `json:"code"`

@@ -2,7 +2,6 @@ package mcpworkflow
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
@@ -32,11 +31,7 @@ func (c *Client) reach(ctx workflow.Context, s Service) error {
 		return nil //nolint:nilerr // what cannot be told is tried
 	}
 	delete(c.endpoints, s.Endpoint)
-	return &contract.Failure{
-		Code: contract.CodeUnavailable,
-		Message: fmt.Sprintf("There is no Nexus endpoint %q in Temporal (service %q). Create it "+
-			"(temporal operator nexus endpoint create --name %s …) or name the right one.", s.Endpoint, s.Name, s.Endpoint),
-	}
+	return contract.NoEndpoint(s.Endpoint, s.Name)
 }
 
 const lookupTimeout = 5 * time.Second
