@@ -230,7 +230,7 @@ func TestCommandVersionAndHelp(t *testing.T) {
 
 	o := harness.RunConnector(t, "", nil, "--version")
 	require.Zero(t, o.Code)
-	require.Regexp(t, `^durable-mcp-connector version \S+\n$`, o.Stdout)
+	require.Regexp(t, `^durable-mcp-connector version (v\S+|\(devel\)( [0-9a-f]{7}( dirty)?)?)\n$`, o.Stdout)
 	for _, args := range [][]string{{"--help"}, {"serve", "--help"}, {"tools", "--help"}, {"call", "--help"}, {"doctor", "-h"}} {
 		o := harness.RunConnector(t, "", nil, args...)
 		require.Zero(t, o.Code, "%v %s", args, o.Stderr)

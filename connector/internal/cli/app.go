@@ -189,19 +189,22 @@ func version() string {
 	if !ok {
 		return "unknown"
 	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
+	return versionOf(info)
+}
+
+func versionOf(info *debug.BuildInfo) string {
+	const none = "(devel)"
+	if v := info.Main.Version; v != "" && v != none {
 		return v
 	}
-	settings := map[string]string{}
+	words := []string{none}
 	for _, s := range info.Settings {
-		settings[s.Key] = s.Value
-	}
-	v := "devel"
-	if revision := settings["vcs.revision"]; len(revision) >= 12 {
-		v += "+" + revision[:12]
-		if settings["vcs.modified"] == "true" {
-			v += ".dirty"
+		switch {
+		case s.Key == "vcs.revision":
+			words = append(words, s.Value[:min(7, len(s.Value))])
+		case s.Key == "vcs.modified" && s.Value == "true":
+			words = append(words, "dirty")
 		}
 	}
-	return v
+	return strings.Join(words, " ")
 }

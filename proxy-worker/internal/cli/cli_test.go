@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -102,6 +103,20 @@ func TestHelpAndVersion(t *testing.T) {
 	code, out, _ := run("", "--version")
 	require.Equal(t, exitDone, code)
 	require.Contains(t, out, program)
+}
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+
+	revision := debug.BuildSetting{Key: "vcs.revision", Value: "1a2b3c4d5e6f"}
+	for want, info := range map[string]debug.BuildInfo{
+		"v1.2.3":                {Main: debug.Module{Version: "v1.2.3"}, Settings: []debug.BuildSetting{revision}},
+		"(devel)":               {Main: debug.Module{Version: "(devel)"}},
+		"(devel) 1a2b3c4":       {Settings: []debug.BuildSetting{{Key: "vcs", Value: "git"}, revision, {Key: "vcs.modified", Value: "false"}}},
+		"(devel) 1a2b3c4 dirty": {Main: debug.Module{Version: "(devel)"}, Settings: []debug.BuildSetting{revision, {Key: "vcs.modified", Value: "true"}}},
+	} {
+		require.Equal(t, want, versionOf(&info))
+	}
 }
 
 // Every flag has a variable, and wins over it.
