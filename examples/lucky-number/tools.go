@@ -29,7 +29,7 @@ func newService(idle time.Duration) *mcptool.Service {
 	tools := mcptool.NewService(serviceName, mcptool.ServiceOptions{
 		Instructions: "Lucky numbers, tickets, reports that take their time, and lists of topics that outlive every process.",
 	})
-	no := false
+	yes, no := true, false
 	mcptool.Add(tools, luckyNumber, mcptool.Tool{
 		Title:       "Lucky number",
 		Description: "Tells the lucky number of a name. It is always the same one.",
@@ -60,6 +60,12 @@ func newService(idle time.Duration) *mcptool.Service {
 		Annotations:            mcptool.Annotations{DestructiveHint: &no, IdempotentHint: true, OpenWorldHint: &no},
 		ScheduleToCloseTimeout: time.Minute,
 		Kind:                   contract.KindUpdate,
+	})
+	mcptool.Add(tools, deleteTopicList, mcptool.Tool{
+		Title:                  "Delete a topic list",
+		Description:            "Deletes the list with the handle and all its topics. Nothing brings them back.",
+		Annotations:            mcptool.Annotations{DestructiveHint: &yes, IdempotentHint: true, OpenWorldHint: &no},
+		ScheduleToCloseTimeout: time.Minute,
 	})
 	return tools
 }

@@ -79,6 +79,25 @@ var rememberTopic = nexus.NewSyncOperation("remember_topic",
 		return out, err
 	})
 
+type deleteTopicListInput struct {
+	Handle string `json:"handle" jsonschema:"from create_topic_list" mcp:"pattern=^[0-9a-f]{32}$"`
+}
+
+type deleteTopicListOutput struct {
+	Deleted bool `json:"deleted" jsonschema:"false where there was no such list any more"`
+}
+
+// deleteTopicList ends the Workflow at once. A call that Temporal delivers twice
+// finds nothing to delete the second time, which is no error.
+var deleteTopicList = nexus.NewSyncOperation("delete_topic_list",
+	func(ctx context.Context, in deleteTopicListInput, _ nexus.StartOperationOptions) (deleteTopicListOutput, error) {
+		err := temporalnexus.GetClient(ctx).TerminateWorkflow(ctx, topicListID(in.Handle), "", "delete_topic_list")
+		if errors.As(err, new(*serviceerror.NotFound)) {
+			return deleteTopicListOutput{}, nil
+		}
+		return deleteTopicListOutput{Deleted: err == nil}, err
+	})
+
 const (
 	updateRemember = "remember"
 	maxTopics      = 100

@@ -78,6 +78,21 @@ func TestListCanBeCancelled(t *testing.T) {
 	require.Contains(t, c.refused(t, "remember_topic", map[string]any{"handle": handle, "topic": "milk"}), noList)
 }
 
+func TestListCanBeDeleted(t *testing.T) {
+	t.Parallel()
+	c := serve(t, time.Hour)
+
+	handle, other := createList(t, c), createList(t, c)
+	remember(t, c, handle, "tea")
+	var out deleteTopicListOutput
+	c.ok(t, "delete_topic_list", map[string]any{"handle": handle}, &out)
+	require.True(t, out.Deleted)
+	require.Contains(t, c.refused(t, "remember_topic", map[string]any{"handle": handle, "topic": "milk"}), noList)
+	c.ok(t, "delete_topic_list", map[string]any{"handle": handle}, &out)
+	require.False(t, out.Deleted)
+	require.Equal(t, []string{"tea"}, remember(t, c, other, "tea"))
+}
+
 func TestListIsFull(t *testing.T) {
 	t.Parallel()
 	c := serve(t, time.Minute)
