@@ -24,6 +24,7 @@ const (
 	servicePackage   = "github.com/durable-mcp/durable-mcp/examples/lucky-number"
 	proxyPackage     = "github.com/durable-mcp/durable-mcp/proxy-worker/cmd/durable-mcp-proxy"
 	weatherPackage   = "github.com/durable-mcp/durable-mcp/examples/weather-proxy/weather-server"
+	agentPackage     = "github.com/durable-mcp/durable-mcp/examples/agent/rehearsal"
 	almanacPackage   = "github.com/durable-mcp/durable-mcp/examples/proxy-library/almanac"
 )
 
@@ -139,6 +140,7 @@ func (s *story) tell(ctx context.Context) error {
 		{"Whether it happened, a tool that only reads can tell.", s.lookAtTrips},
 		{"A call of ten minutes is cancelled.", s.cancelCall},
 		{"One call is sent twice, with one idempotency key.", s.callTwice},
+		{"An agent is a Workflow, and its Worker dies in the middle of a tool call: kill -9.", s.killAgent},
 	} {
 		s.step++
 		fmt.Fprintf(s.out, "%2d  %s\n", s.step, step.title)

@@ -168,7 +168,7 @@ func TestDemoTellsItsStory(t *testing.T) {
 
 	require.Equal(t, 0, d.exit(t))
 	require.Contains(t, d.said(), "every step went as told")
-	require.Len(t, regexp.MustCompile(`(?m)^    ✓ [0-9.]+ s$`).FindAllString(d.said(), -1), 17, "each step has its time")
+	require.Len(t, regexp.MustCompile(`(?m)^    ✓ [0-9.]+ s$`).FindAllString(d.said(), -1), 18, "each step has its time")
 	for line := range strings.SplitSeq(d.said(), "\n") {
 		require.NotRegexp(t, `level=|^\d{4}[-/]\d\d|ERROR|WARN`, line, "a log line")
 	}

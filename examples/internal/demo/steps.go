@@ -27,7 +27,7 @@ type topics struct {
 }
 
 func (s *story) build(ctx context.Context) error {
-	return s.stage.Build(ctx, connectorPackage, servicePackage, proxyPackage, weatherPackage, almanacPackage)
+	return s.stage.Build(ctx, connectorPackage, servicePackage, agentPackage, proxyPackage, weatherPackage, almanacPackage)
 }
 
 func (s *story) startTemporal(ctx context.Context) (err error) {
@@ -63,7 +63,7 @@ func (s *story) listTools(ctx context.Context) (err error) {
 		whose string
 		tools []string
 	}{
-		{"lucky-number", []string{"lucky_number", "draw_ticket", "brew_report", "create_topic_list", "remember_topic"}},
+		{"lucky-number", []string{"lucky_number", "draw_ticket", "brew_report", "create_topic_list", "remember_topic", "delete_topic_list"}},
 		{"weather", []string{"forecast", "alerts", "book_trip", "trips"}},
 		{"almanac", []string{"outlook"}},
 		{"the connector's own", []string{contract.ToolGetOperationResult, contract.ToolCancelOperation, contract.ToolListOperations}},
