@@ -1,4 +1,6 @@
-package agentclient_test
+// The tests of agent.py, with the real MCP SDK, a real connector and a real
+// Temporal server. ./justw peers runs them.
+package main_test
 
 import (
 	"encoding/json"

@@ -113,7 +113,7 @@ func TestKeyStaysInTheWorker(t *testing.T) {
 }
 
 // TestKeyIsMissing: the Worker says so before it takes any work.
-func TestKeyIsMissing(t *testing.T) {
+func TestKeyIsMissing(t *testing.T) { //nolint:paralleltest // it sets the environment
 	for provider, name := range map[string]string{"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"} {
 		t.Setenv(name, "")
 		_, err := providers[provider]("")

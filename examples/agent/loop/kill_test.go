@@ -84,9 +84,9 @@ func TestWorkerIsKilled(t *testing.T) {
 	})
 	require.NoError(t, err)
 	until(t, "brew_report runs", func(ctx context.Context) bool {
-		d, err := c.DescribeWorkflowExecution(ctx, run.GetID(), "")
+		d, err := c.DescribeWorkflow(ctx, run.GetID(), "")
 		require.NoError(t, err)
-		for _, o := range d.GetPendingNexusOperations() {
+		for _, o := range d.RawResponse.GetPendingNexusOperations() {
 			if o.GetOperation() == "brew_report" && o.GetState() == enumspb.PENDING_NEXUS_OPERATION_STATE_STARTED {
 				return true
 			}
