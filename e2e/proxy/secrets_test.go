@@ -46,13 +46,27 @@ func TestSecretsStay(t *testing.T) {
 	brokenServer := broken.Server(quick, harness.ProxyServer{
 		"env": map[string]string{"API_KEY": secrets["env of a broken one"]}, "continue_on_error": true,
 	})
+	refusing := harness.StartUpstream(t, "--protocols", legacy)
+	refusing.Fault(t, upstream.Fault{Name: upstream.FaultRPCError, Method: "initialize", Code: -32000, Text: "no such key: " + secret("header of one that refuses")})
+	refusingServer := refusing.Server(quick, harness.ProxyServer{
+		"headers": map[string]string{"X-Api-Key": secrets["header of one that refuses"]}, "continue_on_error": true,
+	})
+	listless := harness.StartUpstream(t, "--protocols", legacy)
+	listless.Fault(t, upstream.Fault{Name: upstream.FaultRPCError, Method: "tools/list", Code: -32000, Text: "no such key: " + secret("header of one without a list")})
+	listlessServer := listless.Server(quick, harness.ProxyServer{
+		"headers": map[string]string{"X-Api-Key": secrets["header of one without a list"]}, "continue_on_error": true,
+	})
 	away := harness.ProxyServer{
 		"url": "http://127.0.0.1:1/mcp?k=" + secret("query of one that is away"), "continue_on_error": true,
 	}
 
-	names := map[string]string{"http": harness.Unique("http"), "stdio": harness.Unique("stdio"), "oauth": harness.Unique("oauth"), "broken": harness.Unique("broken"), "away": harness.Unique("away")}
+	names := map[string]string{}
+	for _, name := range []string{"http", "stdio", "oauth", "broken", "refusing", "listless", "away"} {
+		names[name] = harness.Unique(name)
+	}
 	proxy := temporal.PrepareProxy(t, map[string]harness.ProxyServer{
-		names["http"]: httpServer, names["stdio"]: stdioServer, names["oauth"]: oauthServer, names["broken"]: brokenServer, names["away"]: away,
+		names["http"]: httpServer, names["stdio"]: stdioServer, names["oauth"]: oauthServer, names["broken"]: brokenServer,
+		names["refusing"]: refusingServer, names["listless"]: listlessServer, names["away"]: away,
 	}).WithEnv("TOKEN="+secret("header from the environment"), "UNRELATED="+secret("the proxy's environment"))
 	proxy.Start(t)
 

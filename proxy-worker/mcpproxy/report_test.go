@@ -1,6 +1,7 @@
 package mcpproxy_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/durable-mcp/durable-mcp/proxy-worker/internal/mcpclient"
 	"github.com/durable-mcp/durable-mcp/proxy-worker/mcpproxy"
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
 	"github.com/stretchr/testify/require"
@@ -201,4 +203,26 @@ func TestNewReportsEveryFault(t *testing.T) {
 	}
 	_, err = mcpproxy.New(" ", newServer(t).upstream(), mcpproxy.Options{})
 	require.ErrorContains(t, err, "the name is empty")
+}
+
+func TestWhatAServerSaysInAnErrorIsNotRepeated(t *testing.T) {
+	t.Parallel()
+
+	for _, method := range []string{"initialize", "tools/list"} {
+		t.Run(method, func(t *testing.T) {
+			t.Parallel()
+			var logs logBuffer
+			s := newServer(t, plainTool)
+			s.Legacy = true
+			s.Fail = map[string]*contract.ProtocolError{method: {Code: -32001, Message: "no such key: planted-s3cret"}}
+			_, err := newProxy(t, "fake", s.upstream(), mcpproxy.Options{Logger: logs.logger()}).Inspect(t.Context())
+			require.ErrorContains(t, err, "JSON-RPC error -32001")
+			var failed *mcpclient.Error
+			if errors.As(err, &failed) {
+				require.NotContains(t, failed.Detail, "s3cret")
+			}
+			require.NotContains(t, err.Error()+logs.String(), "s3cret")
+			require.Contains(t, logs.String(), "-32001")
+		})
+	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/durable-mcp/durable-mcp/proxy-worker/internal/mcpclient"
 	"github.com/durable-mcp/durable-mcp/proxy-worker/internal/pool"
+	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
 )
 
 // runtime is what a proxy has while a Worker serves it.
@@ -137,6 +138,9 @@ func (p *Proxy) fetchOnce(ctx context.Context, r *runtime) (*listing, error) {
 		var failed *mcpclient.Error
 		if errors.As(err, &failed) && failed.Lost {
 			lease.Discard()
+		}
+		if pe, ok := errors.AsType[*contract.ProtocolError](err); ok { // its message may hold a secret
+			return nil, fmt.Errorf("tools/list: the server answered with JSON-RPC error %d", pe.Code)
 		}
 		return nil, fmt.Errorf("tools/list: %w", err)
 	}

@@ -24,6 +24,8 @@ type fakeServer struct {
 	Capabilities string
 	// Call answers tools/call and every other method that has no answer here.
 	Call func(ctx context.Context, c *fakeConn, method string, params contract.Object) (result string, err *contract.ProtocolError)
+	// Fail are the methods that are answered with an error.
+	Fail map[string]*contract.ProtocolError
 	// Refuse makes connections fail.
 	Refuse func() error
 
@@ -178,6 +180,9 @@ func (s *fakeServer) setTools(tools ...string) {
 func (c *fakeConn) answer(ctx context.Context, method string, params contract.Object) (string, *contract.ProtocolError) {
 	s := c.server
 	s.note(method, string(params.JSON()))
+	if err := s.Fail[method]; err != nil {
+		return "", err
+	}
 	capabilities := s.Capabilities
 	if capabilities == "" {
 		capabilities = `{"tools":{"listChanged":true}}`

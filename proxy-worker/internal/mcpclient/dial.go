@@ -298,11 +298,8 @@ func notConnected(err error) *Error {
 		return &c
 	}
 	if pe, ok := errors.AsType[*contract.ProtocolError](err); ok {
-		return &Error{
-			Message: fmt.Sprintf("connect: the server refused the handshake with JSON-RPC error %d", pe.Code),
-			Detail:  pe.Message,
-			Cause:   err,
-		}
+		// Its message may repeat a header or a variable that the server was given.
+		return &Error{Message: fmt.Sprintf("connect: the server refused the handshake with JSON-RPC error %d", pe.Code), Cause: err}
 	}
 	return &Error{Message: "connect: " + err.Error(), Cause: err}
 }
