@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/durable-mcp/durable-mcp/proxy-worker/mcpproxy"
@@ -263,6 +264,28 @@ func TestSessions(t *testing.T) {
 			nobody := c.ok("echo", `{}`)
 			require.Equal(t, test.same, first == nobody)
 			require.Equal(t, test.same, nobody == c.ok("echo", `{}`))
+		})
+	}
+}
+
+func TestAListThatHangsIsAskedOfANewSession(t *testing.T) {
+	t.Parallel()
+
+	for _, mode := range []mcpproxy.SessionMode{mcpproxy.SessionShared, mcpproxy.SessionPerCaller} {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(t, plainTool)
+				s.Silent = func(c *fakeConn, method string) bool { return method == "tools/list" && c.number == 1 }
+				p := newProxy(t, "fake", s.upstream(), mcpproxy.Options{Session: mode, ContinueOnError: true})
+				release, err := p.Connect(t.Context())
+				require.NoError(t, err)
+				defer release()
+				require.False(t, p.Listed())
+				time.Sleep(5 * time.Minute)
+				require.True(t, p.Listed())
+				require.Equal(t, 2, s.connections())
+			})
 		})
 	}
 }

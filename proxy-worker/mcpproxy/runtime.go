@@ -20,7 +20,7 @@ type runtime struct {
 	stop    context.CancelFunc
 }
 
-// listCaller is the caller that sessions of the proxy's own use are for. No hash
+// listCaller is the caller of the lists that nobody in particular asks for. No hash
 // of a caller is like it.
 const listCaller = "list"
 
@@ -120,7 +120,7 @@ func (p *Proxy) fetch(ctx context.Context, r *runtime) (*listing, error) {
 }
 
 func (p *Proxy) fetchOnce(ctx context.Context, r *runtime) (*listing, error) {
-	lease, err := r.pool.Acquire(ctx, listCaller)
+	lease, err := r.pool.AcquireAside(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func (p *Proxy) fetchOnce(ctx context.Context, r *runtime) (*listing, error) {
 	raw, ttl, err := lists(ctx, session)
 	if err != nil {
 		var failed *mcpclient.Error
-		if errors.As(err, &failed) && failed.Lost {
+		if ctx.Err() != nil || errors.As(err, &failed) && failed.Lost { // one that hangs is replaced
 			lease.Discard()
 		}
 		if pe, ok := errors.AsType[*contract.ProtocolError](err); ok { // its message may hold a secret

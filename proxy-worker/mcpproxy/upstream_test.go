@@ -26,6 +26,8 @@ type fakeServer struct {
 	Call func(ctx context.Context, c *fakeConn, method string, params contract.Object) (result string, err *contract.ProtocolError)
 	// Fail are the methods that are answered with an error.
 	Fail map[string]*contract.ProtocolError
+	// Silent are the requests that nobody answers.
+	Silent func(c *fakeConn, method string) bool
 	// Refuse makes connections fail.
 	Refuse func() error
 
@@ -81,6 +83,8 @@ func (s *fakeServer) connect() mcp.Transport {
 
 func (c *fakeConn) serve(in io.Reader) {
 	defer c.close()
+	connected, end := context.WithCancel(context.Background())
+	defer end()
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 64<<20)
 	for lines.Scan() {
@@ -104,7 +108,7 @@ func (c *fakeConn) serve(in io.Reader) {
 		if id == "" {
 			continue
 		}
-		ctx, cancel := context.WithCancel(context.Background())
+		ctx, cancel := context.WithCancel(connected)
 		c.mu.Lock()
 		c.calls[id] = cancel
 		c.mu.Unlock()
@@ -180,6 +184,9 @@ func (s *fakeServer) setTools(tools ...string) {
 func (c *fakeConn) answer(ctx context.Context, method string, params contract.Object) (string, *contract.ProtocolError) {
 	s := c.server
 	s.note(method, string(params.JSON()))
+	if s.Silent != nil && s.Silent(c, method) {
+		return "", nil
+	}
 	if err := s.Fail[method]; err != nil {
 		return "", err
 	}

@@ -33,7 +33,7 @@ type Options[S Session] struct {
 	Mode Mode
 	// Stateless reports whether a session can be shared; for [Auto].
 	Stateless func(S) bool
-	// MaxSessions bounds the sessions of [PerCaller].
+	// MaxSessions bounds the sessions of [PerCaller], all callers together.
 	MaxSessions int
 	// IdleTimeout closes a session of [PerCaller] that nobody has used for so long.
 	IdleTimeout time.Duration
@@ -57,14 +57,17 @@ type Pool[S Session] struct {
 	shared  *entry[S]
 	dialing *dialing    // the first session, while it is made
 	open    int         // sessions per caller that are open or being made
+	aside   int         // those of AcquireAside
 	idle    []*entry[S] // the longest idle first
-	leased  map[*entry[S]]bool
+	leased  map[*entry[S]]int
 }
 
 type entry[S Session] struct {
 	session S
 	caller  string
+	aside   bool
 	unused  bool // nobody has had it, so that anybody may
+	retired bool // a shared one that gets no new calls
 	timer   *time.Timer
 }
 
@@ -78,7 +81,7 @@ func New[S Session](dial func(ctx context.Context) (S, error), o Options[S]) *Po
 	p := &Pool[S]{
 		dial: dial, options: o, mode: o.Mode,
 		busy:   semaphore.NewWeighted(int64(o.MaxSessions)),
-		leased: map[*entry[S]]bool{},
+		leased: map[*entry[S]]int{},
 	}
 	p.ctx, p.stop = context.WithCancel(context.Background()) //nolint:gosec // Close calls it
 	return p
@@ -100,6 +103,16 @@ func (l *Lease[S]) Session() S { return l.entry.session }
 // It waits while all are busy. A failed dial is nobody's but those who waited for
 // it: the next one tries again.
 func (p *Pool[S]) Acquire(ctx context.Context, caller string) (*Lease[S], error) {
+	return p.acquire(ctx, caller, false)
+}
+
+// AcquireAside is Acquire for whoever owns the pool. With sessions per caller it
+// is one that no caller gets, beside the [Options.MaxSessions].
+func (p *Pool[S]) AcquireAside(ctx context.Context) (*Lease[S], error) {
+	return p.acquire(ctx, "", true)
+}
+
+func (p *Pool[S]) acquire(ctx context.Context, caller string, aside bool) (*Lease[S], error) {
 	for {
 		p.mu.Lock()
 		p.forgetDead()
@@ -109,9 +122,10 @@ func (p *Pool[S]) Acquire(ctx context.Context, caller string) (*Lease[S], error)
 			return nil, ErrClosed
 		case p.mode == PerCaller:
 			p.mu.Unlock()
-			return p.acquireOwn(ctx, caller)
+			return p.acquireOwn(ctx, caller, aside)
 		case p.shared != nil:
 			defer p.mu.Unlock()
+			p.leased[p.shared]++
 			return &Lease[S]{pool: p, entry: p.shared}, nil
 		}
 		d := p.dialFirst()
@@ -174,33 +188,38 @@ func (p *Pool[S]) dialFirst() *dialing {
 }
 
 // acquireOwn returns a session that is the caller's alone.
-func (p *Pool[S]) acquireOwn(ctx context.Context, caller string) (*Lease[S], error) {
-	if err := p.busy.Acquire(ctx, 1); err != nil {
-		return nil, context.Cause(ctx)
+func (p *Pool[S]) acquireOwn(ctx context.Context, caller string, aside bool) (*Lease[S], error) {
+	if !aside {
+		if err := p.busy.Acquire(ctx, 1); err != nil {
+			return nil, context.Cause(ctx)
+		}
 	}
-	e, err := p.own(ctx, caller)
+	e, err := p.own(ctx, caller, aside)
 	if err != nil {
-		p.busy.Release(1)
+		if !aside {
+			p.busy.Release(1)
+		}
 		return nil, err
 	}
 	return &Lease[S]{pool: p, entry: e, exclusive: true}, nil
 }
 
-func (p *Pool[S]) own(ctx context.Context, caller string) (*entry[S], error) {
+func (p *Pool[S]) own(ctx context.Context, caller string, aside bool) (*entry[S], error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.forgetDead()
 	if p.closed {
 		return nil, ErrClosed
 	}
-	if e := p.takeIdle(caller); e != nil {
-		p.leased[e] = true
+	if e := p.takeIdle(caller, aside); e != nil {
+		p.leased[e] = 1
 		return e, nil
 	}
-	if p.open >= p.options.MaxSessions { // of which one is idle: the busy ones are fewer
-		p.drop(p.idle[0])
+	e := &entry[S]{caller: caller, aside: aside}
+	if !aside && p.open >= p.options.MaxSessions { // of which one is idle: the busy ones are fewer
+		p.drop(p.idle[slices.IndexFunc(p.idle, func(e *entry[S]) bool { return !e.aside })])
 	}
-	p.open++
+	p.count(e, 1)
 	p.work.Add(1)
 	defer p.work.Done()
 	p.mu.Unlock()
@@ -216,21 +235,23 @@ func (p *Pool[S]) own(ctx context.Context, caller string) (*entry[S], error) {
 		err = ErrClosed
 	}
 	if err != nil {
-		p.forget()
+		p.forget(e)
 		return nil, err
 	}
-	e := &entry[S]{session: session, caller: caller}
-	p.leased[e] = true
+	e.session = session
+	p.leased[e] = 1
 	return e, nil
 }
 
 // takeIdle returns an idle session that is the caller's or nobody's yet, the one
 // that was used last.
-func (p *Pool[S]) takeIdle(caller string) *entry[S] {
+func (p *Pool[S]) takeIdle(caller string, aside bool) *entry[S] {
 	for _, e := range slices.Backward(p.idle) {
-		if e.unused || caller != "" && e.caller == caller {
+		if e.unused || aside && e.aside || caller != "" && e.caller == caller {
 			p.unpark(e)
-			e.caller, e.unused = caller, false
+			p.count(e, -1)
+			e.caller, e.aside, e.unused = caller, aside, false
+			p.count(e, 1)
 			return e
 		}
 	}
@@ -241,7 +262,9 @@ func (p *Pool[S]) takeIdle(caller string) *entry[S] {
 // anonymous caller. It may be called more than once.
 func (l *Lease[S]) Release() { l.giveBack(false) }
 
-// Discard gives the session back and ends it. After Release it does nothing.
+// Discard gives the session back and ends it: nobody gets it any more, and the
+// calls of others that are under way on a shared one come to their end before.
+// After Release it does nothing.
 func (l *Lease[S]) Discard() { l.giveBack(true) }
 
 func (l *Lease[S]) giveBack(lost bool) {
@@ -252,20 +275,24 @@ func (l *Lease[S]) giveBack(lost bool) {
 	p, e := l.pool, l.entry
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.leased[e]--; p.leased[e] == 0 {
+		delete(p.leased, e)
+	}
 	if !l.exclusive {
 		if lost && p.shared == e {
-			p.shared = nil
-			p.undecide()
+			p.retire()
+		} else if e.retired && p.leased[e] == 0 && !p.closed {
 			p.end(e.session)
 		}
 		return
 	}
-	defer p.busy.Release(1)
-	delete(p.leased, e)
+	if !e.aside {
+		defer p.busy.Release(1)
+	}
 	switch {
 	case p.closed: // which has ended it
-	case lost || e.caller == "" || dead(e.session):
-		p.forget()
+	case lost || e.caller == "" && !e.aside || dead(e.session):
+		p.forget(e)
 		p.end(e.session)
 	default:
 		p.park(e)
@@ -295,29 +322,47 @@ func (p *Pool[S]) unpark(e *entry[S]) {
 // drop ends an idle session.
 func (p *Pool[S]) drop(e *entry[S]) {
 	p.unpark(e)
-	p.forget()
+	p.forget(e)
 	p.end(e.session)
 }
 
-// forget counts one session per caller less.
-func (p *Pool[S]) forget() {
-	p.open--
+// count counts n more sessions of the entry's kind.
+func (p *Pool[S]) count(e *entry[S], n int) {
+	if e.aside {
+		p.aside += n
+	} else {
+		p.open += n
+	}
+}
+
+// forget counts one session of the entry's kind less.
+func (p *Pool[S]) forget(e *entry[S]) {
+	p.count(e, -1)
 	p.undecide()
+}
+
+// retire takes the shared session out. It ends with the last call on it.
+func (p *Pool[S]) retire() {
+	e := p.shared
+	p.shared = nil
+	p.undecide()
+	if p.leased[e] == 0 {
+		p.end(e.session)
+	}
+	e.retired = true
 }
 
 // undecide lets the next session tell, once none is left: the upstream may have
 // been replaced by one of another revision.
 func (p *Pool[S]) undecide() {
-	if p.open == 0 && p.shared == nil {
+	if p.open == 0 && p.aside == 0 && p.shared == nil {
 		p.mode = p.options.Mode
 	}
 }
 
 func (p *Pool[S]) forgetDead() {
 	if p.shared != nil && dead(p.shared.session) {
-		p.end(p.shared.session)
-		p.shared = nil
-		p.undecide()
+		p.retire()
 	}
 	for _, e := range slices.Clone(p.idle) {
 		if dead(e.session) {

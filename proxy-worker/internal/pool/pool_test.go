@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,10 +18,17 @@ type session struct {
 	stateless bool
 	done      chan struct{}
 	once      sync.Once
+	closed    atomic.Bool
 }
 
 func (s *session) Done() <-chan struct{} { return s.done }
-func (s *session) Close()                { s.once.Do(func() { close(s.done) }) }
+func (s *session) Close() {
+	s.once.Do(func() {
+		if s.closed.Store(true); !s.dead() {
+			close(s.done)
+		}
+	})
+}
 
 func (s *session) dead() bool {
 	select {
@@ -270,6 +278,72 @@ func TestClose(t *testing.T) {
 				if mode != pool.Shared {
 					require.Error(t, <-failed)
 				}
+			})
+		})
+	}
+}
+
+func TestASessionAside(t *testing.T) {
+	t.Parallel()
+
+	for name, mode := range map[string]pool.Mode{"by option": pool.PerCaller, "by the first session": pool.Auto} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				d := &dialer{}
+				p := newPool(t, d, mode, 1)
+				aside := func() int {
+					l, err := p.AcquireAside(t.Context())
+					require.NoError(t, err)
+					defer l.Release()
+					return l.Session().number
+				}
+				require.Equal(t, 1, aside())
+				require.Equal(t, 2, use(t, p, "a"), "a caller does not get it")
+				require.Equal(t, 1, aside())
+				require.Equal(t, 2, use(t, p, "a"), "it takes no caller's session")
+				require.Equal(t, 3, use(t, p, "b"), "which makes room for another caller's")
+				require.Equal(t, 1, aside(), "and it makes none")
+				held := acquire(t, p, "b")
+				require.Equal(t, 1, aside(), "it waits for no call")
+				held.Release()
+				time.Sleep(2 * time.Minute)
+				require.Zero(t, d.open())
+				require.Equal(t, mode, p.Mode())
+			})
+		})
+	}
+}
+
+func TestASharedSessionEndsAfterItsCalls(t *testing.T) {
+	t.Parallel()
+
+	for name, lose := range map[string]func(*pool.Lease[*session]){
+		"discarded": (*pool.Lease[*session]).Discard,
+		"dead":      func(l *pool.Lease[*session]) { close(l.Session().done) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				d := &dialer{}
+				p := newPool(t, d, pool.Shared, 1)
+				first, neighbour := acquire(t, p, "a"), acquire(t, p, "b")
+				old := d.made[0]
+				lose(first)
+				require.Equal(t, 2, use(t, p, "a"), "new calls have a new session")
+				first.Release()
+				synctest.Wait()
+				require.False(t, old.closed.Load(), "a neighbour's call is under way")
+				neighbour.Release()
+				synctest.Wait()
+				require.True(t, old.closed.Load())
+				require.False(t, d.made[1].closed.Load())
+
+				held := acquire(t, p, "a")
+				acquire(t, p, "b").Discard()
+				p.Close()
+				require.True(t, d.made[1].closed.Load(), "the end of the pool waits for nobody")
+				held.Release()
 			})
 		})
 	}
