@@ -46,7 +46,8 @@ func (s *Server) addPollTools() {
 		Name:  contract.ToolListOperations,
 		Title: "List your latest calls",
 		Description: "Lists your latest tool calls, newest first, with their operation IDs, arguments in short and states. " +
-			"Use it to find a call whose answer was lost, instead of repeating the call.",
+			"Use it to find a call whose answer was lost, instead of repeating the call. " +
+			"A call that has just started may take some seconds to show: list again before you take it for lost.",
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: &no},
 		InputSchema: json.RawMessage(`{"type":"object","properties":{` +
 			`"tool":{"type":"string","description":"Only calls of this tool."},` +

@@ -18,9 +18,10 @@ import (
 )
 
 // Client runs tool calls on one Temporal namespace. It is safe for concurrent
-// use and keeps nothing between calls.
+// use and keeps nothing between calls but what [Client.List] adds to visibility.
 type Client struct {
 	temporal client.Client
+	recent   recent
 	starts   pool
 	polls    polls
 	log      *slog.Logger
@@ -120,10 +121,11 @@ func (c *Client) Start(ctx context.Context, call Call) (id string, err error) {
 		})
 		var started *serviceerror.NexusOperationExecutionAlreadyStarted
 		switch {
-		case err == nil:
-			return id, nil
-		case errors.As(err, &started):
+		case errors.As(err, &started) && call.IdempotencyKey != "":
 			return id, c.attach(ctx, id, call)
+		case err == nil || started != nil: // a random ID is of a try whose answer was lost
+			c.recent.add(id, call)
+			return id, nil
 		case ctx.Err() == nil && transient(err):
 			c.log.Debug("temporal does not answer, asking again", "operation_id", id, "error", err)
 			if pause.sleep(ctx) {
@@ -140,9 +142,6 @@ func (c *Client) Start(ctx context.Context, call Call) (id string, err error) {
 
 // attach checks that the operation which has the ID is this very call.
 func (c *Client) attach(ctx context.Context, id string, call Call) error {
-	if call.IdempotencyKey == "" {
-		return nil // the ID is random: it is ours, from a try whose answer was lost
-	}
 	d, err := c.Describe(ctx, id)
 	if err != nil {
 		return resultmap.FromError(err)

@@ -379,6 +379,50 @@ func TestList(t *testing.T) {
 	require.Empty(t, calls, "nobody can tell one anonymous caller from another")
 }
 
+// A call can be listed as soon as it has started: by this process at once, though
+// visibility lags.
+func TestListBeforeVisibility(t *testing.T) {
+	t.Parallel()
+
+	c, temporal := connect(t)
+	temporal.Handle(service, "brood", func(ctx context.Context, _ json.RawMessage) (json.RawMessage, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	start := func(caller, tool string) string {
+		one := call(`{"i":1}`)
+		one.Caller.Name, one.Tool.Name = caller, tool
+		id, err := c.Start(t.Context(), one)
+		require.NoError(t, err)
+		return id
+	}
+	seen := start("ada", tool)
+	_, err := c.Result(t.Context(), seen, call(`{}`).Tool, time.Minute)
+	require.NoError(t, err)
+	temporal.StopVisibility()
+	broods := start("ada", "brood")
+	start("eve", tool)
+	for _, test := range []struct {
+		filter operation.Filter
+		want   []string
+	}{
+		{operation.Filter{}, []string{broods, seen}},
+		{operation.Filter{Limit: 1}, []string{broods}},
+		{operation.Filter{Status: operation.Completed}, []string{seen}},
+		{operation.Filter{Service: service, Tool: "brood", Status: operation.Running}, []string{broods}},
+		{operation.Filter{Service: "other"}, nil},
+	} {
+		calls, err := c.List(t.Context(), operation.Caller{Name: "ada"}, test.filter)
+		require.NoError(t, err)
+		var ids []string
+		for _, d := range calls {
+			ids = append(ids, d.ID)
+			require.Equal(t, `{"i":1}`, d.Arguments)
+		}
+		require.Equal(t, test.want, ids)
+	}
+}
+
 func TestCancel(t *testing.T) {
 	t.Parallel()
 

@@ -114,9 +114,10 @@ type Filter struct {
 // maxListed bounds how many calls are read to find the latest.
 const maxListed = 2000
 
-// List returns the caller's latest calls, newest first, as Temporal's
-// visibility has them: a call shows up there a moment after its start. An
-// anonymous caller has none: its calls cannot be told from another's.
+// List returns the caller's latest calls, newest first, as Temporal's visibility has
+// them and with those that this process has just started: another's call shows up
+// there a moment after its start. An anonymous caller has none: its calls cannot be
+// told from another's.
 func (c *Client) List(ctx context.Context, caller Caller, filter Filter) ([]Description, error) {
 	if caller.Name == "" {
 		return nil, nil
@@ -125,6 +126,36 @@ func (c *Client) List(ctx context.Context, caller Caller, filter Filter) ([]Desc
 		filter.Limit = 20
 	}
 	filter.Limit = min(filter.Limit, 100)
+	calls, err := c.visible(ctx, caller, filter)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range c.recent.of(caller, filter) {
+		if !slices.ContainsFunc(calls, func(o Description) bool { return o.ID == d.ID }) {
+			calls = append(calls, d)
+		}
+	}
+	// Visibility lags, and does not keep summaries.
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(8)
+	for i := range calls {
+		group.Go(func() error {
+			if d, err := c.Describe(ctx, calls[i].ID); err == nil {
+				calls[i] = d
+			}
+			return nil // gone in the meantime: what is known must do
+		})
+	}
+	_ = group.Wait()
+	calls = slices.DeleteFunc(calls, func(d Description) bool { return filter.Status != "" && d.Status != filter.Status })
+	slices.SortStableFunc(calls, newestFirst)
+	return calls[:min(len(calls), filter.Limit)], nil
+}
+
+func newestFirst(a, b Description) int { return b.Started.Compare(a.Started) }
+
+// visible returns what visibility has, newest first.
+func (c *Client) visible(ctx context.Context, caller Caller, filter Filter) ([]Description, error) {
 	list, err := c.temporal.ListNexusOperations(ctx, client.ListNexusOperationsOptions{Query: filter.query(caller)})
 	if err != nil {
 		return nil, resultmap.FromError(err)
@@ -143,24 +174,11 @@ func (c *Client) List(ctx context.Context, caller Caller, filter Filter) ([]Desc
 		if read++; full && (read > maxListed || !d.Closed.IsZero() && d.Closed.Before(calls[len(calls)-1].Started)) {
 			break
 		}
-		at, _ := slices.BinarySearchFunc(calls, d, func(a, b Description) int { return b.Started.Compare(a.Started) })
+		at, _ := slices.BinarySearchFunc(calls, d, newestFirst)
 		if calls = slices.Insert(calls, at, d); full {
 			calls = calls[:filter.Limit]
 		}
 	}
-	// Visibility does not keep summaries.
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(8)
-	for i := range calls {
-		group.Go(func() error {
-			if d, err := c.Describe(ctx, calls[i].ID); err == nil {
-				d.Started = calls[i].Started
-				calls[i] = d
-			}
-			return nil // gone in the meantime: what the list said must do
-		})
-	}
-	_ = group.Wait()
 	return calls, nil
 }
 
