@@ -38,21 +38,36 @@ func (*sdkTransport) FreshAfterProbe() bool { return true }
 
 // Open implements [Transport].
 func (t *sdkTransport) Open(ctx context.Context, h Handler) (Link, error) {
-	transport, err := t.open(ctx)
-	var conn mcp.Connection
-	if err == nil {
-		// The connection may live as long as the context that it is made with.
-		conn, err = transport.Connect(context.WithoutCancel(ctx))
-	}
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
+	f := &sdkFrames{redact: t.redact}
+	// The connection may live as long as the context that it is made with.
+	f.ctx, f.stop = context.WithCancel(context.WithoutCancel(ctx))
+	inTime := context.AfterFunc(ctx, f.stop)
+	connected := make(chan error, 1)
+	go func() { // it is foreign code, which may not heed a context
+		transport, err := t.open(ctx)
+		if err == nil {
+			f.conn, err = transport.Connect(f.ctx)
 		}
-		return nil, &Error{Retryable: true, Message: "the transport does not connect", Detail: t.redact(err.Error()), Cause: err}
+		connected <- err
+	}()
+	select {
+	case err := <-connected:
+		if err != nil && ctx.Err() == nil {
+			f.stop()
+			return nil, &Error{Retryable: true, Message: "the transport does not connect", Detail: t.redact(err.Error()), Cause: err}
+		}
+		if inTime() && err == nil {
+			return NewLink(f, h, t.log, t.redact), nil
+		}
+		connected <- err
+	case <-ctx.Done():
 	}
-	f := &sdkFrames{conn: conn, redact: t.redact}
-	f.ctx, f.stop = context.WithCancel(context.Background())
-	return NewLink(f, h, t.log, t.redact), nil
+	go func() {
+		if err := <-connected; err == nil {
+			f.Close()
+		}
+	}()
+	return nil, ctx.Err()
 }
 
 // sdkFrames are the messages of a go-sdk connection. It decodes only the envelope:

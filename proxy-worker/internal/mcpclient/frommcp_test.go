@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/durable-mcp/durable-mcp/proxy-worker/internal/mcpclient"
@@ -109,4 +110,50 @@ func TestAnUnknownPin(t *testing.T) {
 	_, err := mcpclient.Dial(t.Context(), mcpclient.FromMCP(nil, nil, nil), mcpclient.Options{ProtocolVersion: "2020-01-01"})
 	require.ErrorContains(t, err, `"2020-01-01"`)
 	require.ErrorContains(t, err, "2026-07-28, 2025-11-25")
+}
+
+// hangs is a transport that connects after a while, whatever its context says.
+type hangs struct {
+	mcp.Transport
+	heeds bool
+	until chan struct{}
+}
+
+func (h hangs) Connect(ctx context.Context) (mcp.Connection, error) {
+	if !h.heeds {
+		<-h.until
+		return h.Transport.Connect(ctx)
+	}
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func TestATransportThatHangs(t *testing.T) {
+	t.Parallel()
+
+	for name, heeds := range map[string]bool{"and heeds its context": true, "and does not": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				client, server := mcp.NewInMemoryTransports()
+				peer, err := server.Connect(t.Context())
+				require.NoError(t, err)
+				until := make(chan struct{})
+				open := func(context.Context) (mcp.Transport, error) {
+					return hangs{Transport: client, heeds: heeds, until: until}, nil
+				}
+				began := time.Now()
+				_, err = mcpclient.Dial(t.Context(), mcpclient.FromMCP(open, nil, nil), mcpclient.Options{StartupTimeout: time.Minute})
+				require.Equal(t, time.Minute, time.Since(began))
+				require.Contains(t, failure(t, err).Message, "startup timeout")
+
+				close(until)
+				if !heeds { // what connects all the same is closed
+					_, err = peer.Read(t.Context())
+					require.Error(t, err)
+				}
+				require.NoError(t, peer.Close())
+			})
+		})
+	}
 }

@@ -84,11 +84,26 @@ func Start(s Spec) (*Process, error) {
 		return nil, err
 	}
 	go p.watch(status)
-	if err := <-p.started; err != nil {
+	if err := p.await(); err != nil {
 		p.Close()
 		return nil, err
 	}
 	return p, nil
+}
+
+// startTimeout is what a start takes at most: that of an executable on a file
+// system that is away has no end of its own.
+const startTimeout = 10 * time.Second
+
+func (p *Process) await() error {
+	timer := time.NewTimer(startTimeout)
+	defer timer.Stop()
+	select {
+	case err := <-p.started:
+		return err
+	case <-timer.C:
+		return fmt.Errorf("it was not running after %v", startTimeout)
+	}
 }
 
 // executable works also where the file was replaced while the program runs.
