@@ -116,7 +116,8 @@ func (e *ProtocolError) JSON() json.RawMessage {
 }
 
 // DecodeProtocolError reads a JSON-RPC error object. Its data stays as it is
-// spelled; members that JSON-RPC does not name are not kept.
+// spelled; members that JSON-RPC does not name are not kept. The error names the
+// JSON types of what is there and quotes nothing of it.
 func DecodeProtocolError(raw json.RawMessage) (*ProtocolError, error) {
 	o, err := ParseObject(raw)
 	if err != nil {
@@ -124,7 +125,7 @@ func DecodeProtocolError(raw json.RawMessage) (*ProtocolError, error) {
 	}
 	e := &ProtocolError{Data: o.Get("data")}
 	if e.Code, err = strconv.ParseInt(string(o.Get("code")), 10, 64); err != nil {
-		return nil, fmt.Errorf("error object: code: %s, want an integer", brief(o.Get("code")))
+		return nil, fmt.Errorf("error object: code: %s, want an integer of 64 bits", TypeName(o.Get("code")))
 	}
 	if v := o.Get("message"); !IsNull(v) {
 		message, ok := text(v)

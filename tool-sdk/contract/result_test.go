@@ -239,13 +239,13 @@ func TestProtocolErrors(t *testing.T) {
 	require.Equal(t, `{"code":0,"message":""}`, string((&contract.ProtocolError{}).JSON()))
 
 	for in, want := range map[string]string{
-		`{"message":"x"}`:                     "error object: code: missing, want an integer",
-		`{"code":"1"}`:                        `error object: code: "1", want an integer`,
-		`{"code":1.0}`:                        "error object: code: 1.0, want an integer",
-		`{"Code":1}`:                          "error object: code: missing, want an integer",
+		`{"message":"x"}`:                     "error object: code: nothing, want an integer of 64 bits",
+		`{"code":"s3cret"}`:                   "error object: code: a string, want an integer of 64 bits",
+		`{"code":1.0}`:                        "error object: code: a number, want an integer of 64 bits",
+		`{"Code":1}`:                          "error object: code: nothing, want an integer of 64 bits",
 		`{"code":1,"message":{}}`:             "error object: message: an object, want a string",
 		`[]`:                                  "error object: an array, want an object",
-		`{"code":99999999999999999999999999}`: "error object: code: 99999999999999999999999999, want an integer",
+		`{"code":99999999999999999999999999}`: "error object: code: a number, want an integer of 64 bits",
 	} {
 		_, err := contract.DecodeProtocolError(raw(in))
 		require.EqualError(t, err, want)
