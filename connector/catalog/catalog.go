@@ -24,16 +24,6 @@ type Service struct {
 	Prefix string
 }
 
-func (s Service) served(tool string) string {
-	switch {
-	case s.Prefix == "":
-		return tool
-	case s.Prefix[len(s.Prefix)-1] == '_' || s.Prefix[len(s.Prefix)-1] == '-':
-		return s.Prefix + tool
-	}
-	return s.Prefix + "_" + tool
-}
-
 // Source reads what services say of themselves. An [operation.Client] behind an adapter is one.
 type Source interface {
 	// List reads one page of a list of a service within the timeout, by the MCP

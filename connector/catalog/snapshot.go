@@ -133,7 +133,7 @@ func build(states []*state) *Snapshot {
 				warn("%s", w)
 			}
 			for _, tool := range st.manifest.Tools {
-				e := Entry{Name: st.service.served(tool.Name), Service: st.service, Tool: tool}
+				e := Entry{Name: contract.Prefixed(st.service.Prefix, tool.Name), Service: st.service, Tool: tool}
 				if err := contract.CheckToolName(e.Name); err != nil {
 					warn("tool %q is left out: with the prefix, %v", tool.Name, err)
 					continue
@@ -151,9 +151,10 @@ func build(states []*state) *Snapshot {
 		snapshot.ids[st.service] = st.id
 	}
 	own := func(_ Service, key string) string { return key }
+	prefixed := func(s Service, name string) string { return contract.Prefixed(s.Prefix, name) }
 	snapshot.items[ListResources] = merge(states, ListResources, own, apartURI)
 	snapshot.items[ListTemplates] = merge(states, ListTemplates, own, apartURI)
-	snapshot.items[ListPrompts] = merge(states, ListPrompts, Service.served, apartName)
+	snapshot.items[ListPrompts] = merge(states, ListPrompts, prefixed, apartName)
 	for _, name := range slices.Sorted(maps.Keys(owners)) {
 		snapshot.byName[name] = len(snapshot.Entries)
 		snapshot.Entries = append(snapshot.Entries, owners[name])

@@ -126,6 +126,16 @@ func CheckEndpointName(name string) error {
 	return fmt.Errorf("an endpoint's name has 2 to %d letters, digits and -, a letter first and no - last", maxEndpointNameLength)
 }
 
+// Prefixed returns the name by which callers know a tool of a service that is
+// configured with the prefix: the two are joined by "_" unless the prefix is empty
+// or ends with "_" or "-".
+func Prefixed(prefix, tool string) string {
+	if prefix == "" || prefix[len(prefix)-1] == '_' || prefix[len(prefix)-1] == '-' {
+		return prefix + tool
+	}
+	return prefix + "_" + tool
+}
+
 func isNameRune(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-'
 }

@@ -98,3 +98,11 @@ func TestCheckEndpointName(t *testing.T) {
 		require.EqualError(t, contract.CheckEndpointName(name), "an endpoint's name has 2 to 200 letters, digits and -, a letter first and no - last", name)
 	}
 }
+
+func TestPrefixed(t *testing.T) {
+	t.Parallel()
+
+	for prefix, want := range map[string]string{"": "get", "weather": "weather_get", "weather_": "weather_get", "weather-": "weather-get", "-": "-get", "w-1": "w-1_get"} {
+		require.Equal(t, want, contract.Prefixed(prefix, "get"), prefix)
+	}
+}

@@ -21,26 +21,15 @@ type Service struct {
 	Prefix string `json:"prefix,omitempty"`
 }
 
-// served is the name by which the service's tool is called. The connector names
-// tools alike.
-func (s Service) served(tool string) string {
-	switch {
-	case s.Prefix == "":
-		return tool
-	case s.Prefix[len(s.Prefix)-1] == '_' || s.Prefix[len(s.Prefix)-1] == '-':
-		return s.Prefix + tool
-	}
-	return s.Prefix + "_" + tool
-}
-
 // Options configure a [Client]. All but Services may be left out.
 type Options struct {
 	// Services are asked for their tools. The order decides who owns a name that
 	// several have.
 	Services []Service
 
-	// DiscoveryTimeout bounds each page of a service's list, from 3 s on.
-	// Defaults to 30 s.
+	// DiscoveryTimeout bounds each page of a service's list, from when it is
+	// asked for; the wait for MaxPending comes before that. From 3 s on. Defaults
+	// to 30 s.
 	DiscoveryTimeout time.Duration
 	// StartTimeout is how long a call waits for a Worker to take it (Temporal's
 	// schedule-to-start timeout; server 1.31). A call with a shorter timeout
@@ -78,8 +67,9 @@ const (
 	// DriftWarn asks them once, when the client is first used, keeps the
 	// snapshot, and warns in the log and in [Snapshot.Warnings].
 	DriftWarn
-	// DriftFail asks them once, and fails with a [*contract.Failure] of the code
-	// "invalid" if they differ.
+	// DriftFail asks them once, and if they differ fails every list and call from
+	// then on with a [*contract.Failure] of the code "invalid", until
+	// [Client.Refresh]. Where a service does not answer, the next use asks again.
 	DriftFail
 )
 
@@ -101,6 +91,7 @@ type Client struct {
 	snapshot *Snapshot
 	listing  workflow.Future // the list under way; nil without one
 	checked  bool            // the given snapshot was compared with the services
+	drifted  error           // what came of that, with DriftFail
 	// endpoints are the lookups of those that were used, by name.
 	endpoints map[string]workflow.Future
 }

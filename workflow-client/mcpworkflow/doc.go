@@ -30,8 +30,9 @@
 // The timeout that a tool states in the manifest is the schedule-to-close timeout
 // of its calls, and [WithTimeout] sets another. A tool that states none may take
 // for ever once it has started, but no call waits longer than
-// [Options.StartTimeout], 1 minute, for a Worker to take it. Listing ends after
-// [Options.DiscoveryTimeout], 30 seconds.
+// [Options.StartTimeout], 1 minute, for a Worker to take it. Each page of a list
+// has [Options.DiscoveryTimeout], 30 seconds. None of these times counts the wait
+// for [Options.MaxPending].
 //
 // # Determinism
 //

@@ -21,6 +21,9 @@ func (c *Client) List(ctx workflow.Context) (*Snapshot, error) {
 	if err := c.use(ctx); err != nil {
 		return nil, err
 	}
+	if c.drifted != nil {
+		return nil, c.drifted
+	}
 	if c.snapshot != nil && (c.checked || c.options.Drift == DriftUnchecked || c.options.Snapshot == nil) {
 		return c.snapshot, nil
 	}
@@ -100,7 +103,8 @@ func (c *Client) settle(ctx workflow.Context, fresh *Snapshot, err error) error 
 		message += difference(given, fresh)
 	}
 	if c.options.Drift == DriftFail {
-		return invalid("mcpworkflow: Options.Snapshot: %s", message)
+		c.drifted = invalid("mcpworkflow: Options.Snapshot: %s", message)
+		return c.drifted
 	}
 	c.checked = true
 	drifted := *given
@@ -110,7 +114,7 @@ func (c *Client) settle(ctx workflow.Context, fresh *Snapshot, err error) error 
 }
 
 func (c *Client) adopt(ctx workflow.Context, s *Snapshot) {
-	c.snapshot, c.checked = s, true
+	c.snapshot, c.checked, c.drifted = s, true, nil
 	for _, w := range s.Warnings() {
 		workflow.GetLogger(ctx).Warn("mcpworkflow: " + w)
 	}

@@ -51,6 +51,8 @@ func (s *Snapshot) Find(name string) (Entry, bool) {
 
 // Warnings returns what a person should know, in order: services that did not
 // answer, tools that are left out, and that the services have other tools by now.
+// A snapshot from JSON has them too, but for the last: that is for its client to
+// find out.
 func (s *Snapshot) Warnings() []string {
 	var all []string
 	if s.drift != "" {
@@ -93,6 +95,9 @@ type stateJSON struct {
 	Service
 	Manifest json.RawMessage `json:"manifest,omitempty"`
 	Error    string          `json:"error,omitempty"`
+	// Warnings are those of the manifest as the service sent it: what they name
+	// is left out of the manifest here.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 type snapshotJSON struct {
@@ -105,7 +110,7 @@ func (s *Snapshot) MarshalJSON() ([]byte, error) {
 	for i, st := range s.Services {
 		out.Services[i] = stateJSON{Service: st.Service, Error: st.Error}
 		if st.Manifest != nil {
-			out.Services[i].Manifest = st.Manifest.JSON()
+			out.Services[i].Manifest, out.Services[i].Warnings = st.Manifest.JSON(), st.Manifest.Warnings
 		}
 	}
 	return json.Marshal(out)
@@ -125,6 +130,7 @@ func (s *Snapshot) UnmarshalJSON(data []byte) error {
 			if err != nil {
 				return fmt.Errorf("mcpworkflow: snapshot: service %q: %w", st.Name, err)
 			}
+			m.Warnings = st.Warnings
 			answers[i].manifest = &m
 		}
 	}
@@ -165,7 +171,7 @@ func build(answers []answer) *Snapshot {
 			tools = a.manifest.Tools
 		}
 		for _, tool := range tools {
-			name := a.service.served(tool.Name)
+			name := contract.Prefixed(a.service.Prefix, tool.Name)
 			owner, taken := owners[name]
 			switch err := contract.CheckToolName(name); {
 			case err != nil:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
@@ -121,6 +122,7 @@ func TestSnapshotAsJSON(t *testing.T) {
 		require.NoError(t, json.Unmarshal(data, &next))
 		require.Equal(t, list.Hash(), next.Tools.Hash())
 		require.Equal(t, list.Warnings(), next.Tools.Warnings())
+		require.Contains(t, next.Tools.Warnings()[0], `service "here": tools[0] "bad tool" is left out`)
 		require.Equal(t, contract.Digest(json.RawMessage(raw)), contract.Digest(next.Tools.Entries[0].Tool.Raw))
 
 		// It needs no list, and brings its services along.
@@ -131,7 +133,7 @@ func TestSnapshotAsJSON(t *testing.T) {
 		require.ErrorContains(t, err, "it was made of other services")
 		require.Error(t, json.Unmarshal([]byte(`{"services":[{"name":"x","manifest":[]}]}`), &next.Tools))
 		return nil
-	}, service("here", lists(raw), echo("echo")), away("away"))
+	}, service("here", lists(`{"name":"bad tool"}`, raw), echo("echo")), away("away"))
 }
 
 // A hash is that of the tools: not of their order, nor of how they are spelled.
@@ -158,8 +160,10 @@ func TestHash(t *testing.T) {
 // to; Refresh takes what is there now.
 func TestDrift(t *testing.T) {
 	t.Parallel()
+	var lists atomic.Int32
 	tools := []string{toolJSON("kept", ""), toolJSON("gone", ""), toolJSON("changed", "")}
 	changing := service("s", tool(contract.OperationListTools, func(context.Context, json.RawMessage, nexus.StartOperationOptions) (json.RawMessage, error) {
+		lists.Add(1)
 		return json.RawMessage(`{"tools":[` + strings.Join(tools, ",") + `]}`), nil
 	}))
 	inMemory(t, func(ctx workflow.Context) error {
@@ -187,16 +191,21 @@ func TestDrift(t *testing.T) {
 		require.Equal(t, old.Hash(), list.Hash())
 		require.Contains(t, list.Warnings()[0], `"changed" has changed, "gone" is gone, "new" is new`)
 
-		_, err = client(mcpworkflow.DriftFail).Call(ctx, "kept", nil)
-		f, ok := errors.AsType[*contract.Failure](err)
-		require.True(t, ok, "%v", err)
-		require.Equal(t, contract.CodeInvalid, f.Code)
-		require.Contains(t, f.Message, `"gone" is gone`)
+		failing := client(mcpworkflow.DriftFail)
+		before := lists.Load()
+		for range 3 {
+			_, err = failing.Call(ctx, "kept", nil)
+			f, ok := errors.AsType[*contract.Failure](err)
+			require.True(t, ok, "%v", err)
+			require.Equal(t, contract.CodeInvalid, f.Code)
+			require.Contains(t, f.Message, `"gone" is gone`)
+		}
+		require.Equal(t, before+1, lists.Load(), "it asks once")
 
 		again, err := kept.List(ctx)
 		require.NoError(t, err)
 		require.Equal(t, "changed gone kept", names(again), "a list does not change by itself")
-		for _, c := range []*mcpworkflow.Client{kept, warned} {
+		for _, c := range []*mcpworkflow.Client{kept, warned, failing} {
 			fresh, err := c.Refresh(ctx)
 			require.NoError(t, err)
 			require.Equal(t, "changed kept new", names(fresh))
