@@ -43,13 +43,14 @@ type Tool struct {
 
 // Service is a fake tool service. Its methods are safe for concurrent use.
 type Service struct {
-	name    string
-	tools   []Tool
-	methods map[string]func(params json.RawMessage) (any, error)
+	name  string
+	tools []Tool
 
-	mu      sync.Mutex
-	scripts map[string][]Step
-	made    map[string]int // calls of each operation, in the Workflow's order
+	mu         sync.Mutex
+	methods    map[string]func(params json.RawMessage) (any, error)
+	registered bool // methods stay as they are
+	scripts    map[string][]Step
+	made       map[string]int // calls of each operation, in the Workflow's order
 }
 
 // NewService returns a fake of the service with the name. It panics if two tools
@@ -68,8 +69,14 @@ func NewService(name string, tools ...Tool) *Service {
 }
 
 // Handle answers a method such as resources/read; it returns the service. A
-// service has only those that are handled.
+// service has only those that are handled. It panics after [Register]: the test
+// environment takes no more operations then.
 func (s *Service) Handle(method string, answer func(params json.RawMessage) (any, error)) *Service {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.registered {
+		panic(fmt.Sprintf("mcpworkflowtest: service %q: Handle(%q) after Register", s.name, method))
+	}
 	s.methods[contract.MethodOperation(method)] = answer
 	return s
 }
@@ -160,6 +167,9 @@ func (t Tool) json() json.RawMessage {
 // panics over an operation that is not there, so the methods that the service
 // lacks are, and say so.
 func (s *Service) nexus() *nexus.Service {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.registered = true
 	service := nexus.NewService(s.name)
 	service.MustRegister(&operation{service: s, name: contract.OperationListTools, run: func(json.RawMessage) (any, error) {
 		return s.manifest(), nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -205,4 +206,31 @@ func TestBadFakesPanic(t *testing.T) {
 	require.Panics(t, func() {
 		mcpworkflowtest.NewService("fake", mcpworkflowtest.Tool{Name: "a"}, mcpworkflowtest.Tool{Name: "a"})
 	})
+	answer := func(json.RawMessage) (any, error) { return json.RawMessage(`{}`), nil }
+	fake := mcpworkflowtest.NewService("fake").Handle("prompts/get", answer)
+	mcpworkflowtest.Register(newEnvironment(), worker.Options{}, fake)
+	require.PanicsWithValue(t, `mcpworkflowtest: service "fake": Handle("prompts/list") after Register`, func() { fake.Handle("prompts/list", answer) })
+}
+
+// A service may be set up by several goroutines.
+func TestSetUpAtOnce(t *testing.T) {
+	t.Parallel()
+	fake := mcpworkflowtest.NewService("fake", mcpworkflowtest.Tool{Name: "a"})
+	var wg sync.WaitGroup
+	for i := range 10 {
+		wg.Go(func() {
+			fake.Handle("x/"+string(rune('a'+i)), func(json.RawMessage) (any, error) { return i, nil })
+			fake.Script("a", mcpworkflowtest.Return(i))
+		})
+	}
+	wg.Wait()
+	run(t, func(ctx workflow.Context, tools *mcpworkflow.Client) error {
+		for i := range 10 {
+			got, err := tools.Request(ctx, "fake", "x/"+string(rune('a'+i)), nil)
+			if err != nil || string(got) != strconv.Itoa(i) {
+				return fmt.Errorf("%s %w", got, err)
+			}
+		}
+		return nil
+	}, fake)
 }
