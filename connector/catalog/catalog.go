@@ -159,21 +159,27 @@ const minAsk = time.Second
 // Lookup returns the tool with the served name. For a name that nobody knows
 // the services are asked again first, once for all callers that wait.
 func (c *Catalog) Lookup(ctx context.Context, name string) (e Entry, ok bool) {
-	c.lookUp(ctx, c.Ready, func() {}, func(s *Snapshot) bool { e, ok = s.Find(name); return ok })
+	find := func(s *Snapshot) bool { e, ok = s.Find(name); return ok }
+	if !find(c.Snapshot()) && !find(c.Ready(ctx)) {
+		c.askAgain(ctx)
+		find(c.Snapshot())
+	}
 	return e, ok
 }
 
 // LookupPrompt is [Catalog.Lookup] for a prompt.
 func (c *Catalog) LookupPrompt(ctx context.Context, name string) (item Item, ok bool) {
-	c.lookUp(ctx, c.ReadyLists, func() { c.awaitLists(ctx, func(*state) bool { return true }) },
-		func(s *Snapshot) bool { item, ok = s.FindPrompt(name); return ok })
+	find := func(s *Snapshot) bool { item, ok = s.FindPrompt(name); return ok }
+	if !find(c.Snapshot()) && !find(c.ReadyLists(ctx)) {
+		c.askAgain(ctx)
+		c.awaitLists(ctx, everyState)
+		find(c.Snapshot())
+	}
 	return item, ok
 }
 
-func (c *Catalog) lookUp(ctx context.Context, ready func(context.Context) *Snapshot, settle func(), found func(*Snapshot) bool) {
-	if found(c.Snapshot()) || found(ready(ctx)) {
-		return
-	}
+// askAgain asks the services for a name that nobody knows.
+func (c *Catalog) askAgain(ctx context.Context) {
 	c.mu.Lock()
 	wants := refreshable
 	if time.Since(c.asked) < minAsk {
@@ -183,8 +189,6 @@ func (c *Catalog) lookUp(ctx context.Context, ready func(context.Context) *Snaps
 	}
 	c.mu.Unlock()
 	c.ask(ctx, wants)
-	settle()
-	found(c.Snapshot())
 }
 
 // Refresh asks every service that answered the last time, or has not been asked
@@ -192,8 +196,10 @@ func (c *Catalog) lookUp(ctx context.Context, ready func(context.Context) *Snaps
 // answered or failed, or ctx ends.
 func (c *Catalog) Refresh(ctx context.Context) {
 	c.ask(ctx, refreshable)
-	c.awaitLists(ctx, func(*state) bool { return true })
+	c.awaitLists(ctx, everyState)
 }
+
+func everyState(*state) bool { return true }
 
 func refreshable(s *state) bool { return s.failures == 0 || due(s) }
 

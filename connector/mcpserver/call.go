@@ -133,13 +133,17 @@ func (s *Server) untilDrained(ctx context.Context) (waiting context.Context, sto
 // request, which the SDK both turns into a plain cancel. A connection that ends
 // has its read or write error as the cause, and leaves the operation running.
 func (s *Server) clientGone(ctx context.Context, id string) {
-	if s.drained.Err() != nil || !errors.Is(context.Cause(ctx), context.Canceled) {
-		return
+	if s.drained.Err() == nil && errors.Is(context.Cause(ctx), context.Canceled) {
+		s.giveUp(ctx, id, "cancelled by the MCP client")
 	}
+}
+
+// giveUp cancels an operation that nobody waits for any more.
+func (s *Server) giveUp(ctx context.Context, id, reason string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	if err := s.ops.Cancel(ctx, id, "cancelled by the MCP client"); err != nil {
-		s.options.Logger.Warn("the operation of a cancelled call could not be cancelled", "operation_id", id, "error", err)
+	if err := s.ops.Cancel(ctx, id, reason); err != nil {
+		s.options.Logger.Warn("an operation that nobody waits for could not be cancelled", "operation_id", id, "error", err)
 	}
 }
 
@@ -174,13 +178,18 @@ func (s *Server) Running(id string) contract.Result {
 		text += fmt.Sprintf("Do not repeat the call. To get its result, call the tool %s with {\"operation_id\": %q}.",
 			contract.ToolGetOperationResult, id)
 	}
-	o, _ := contract.ParseObject(contract.TextResult(text, false).JSON())
-	var state contract.Object
-	state.Set("status", contract.Quote("running"))
+	return stateResult(text, id, "running").WithMeta(contract.MetaOperationID, contract.Quote(id))
+}
+
+// stateResult tells the state of a call in words and for programs.
+func stateResult(text, id, status string) contract.Result {
+	var state, o contract.Object
+	state.Set("status", contract.Quote(status))
 	state.Set("operation_id", contract.Quote(id))
+	o, _ = contract.ParseObject(contract.TextResult(text, false).JSON())
 	o.Set("structuredContent", state.JSON())
 	r, _ := contract.DecodeResult(o.JSON())
-	return r.WithMeta(contract.MetaOperationID, contract.Quote(id))
+	return r
 }
 
 // IsRunning reports whether a result is that of a call that goes on.

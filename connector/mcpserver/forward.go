@@ -109,7 +109,7 @@ func (s *Server) ask(ctx context.Context, method string, req clientRequest, r ro
 	case errors.Is(err, operation.ErrRunning) && s.drained.Err() != nil:
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "The server stops before the service has answered. Ask again."}
 	case errors.Is(err, operation.ErrRunning):
-		s.abandon(ctx, id)
+		go s.giveUp(ctx, id, "nobody waits for the answer any more")
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf(
 			"The service %q did not answer %s within %v. Nobody waits for the answer any more; ask again.", r.service.Name, method, s.options.WaitBudget)}
 	case ctx.Err() != nil:
@@ -117,18 +117,6 @@ func (s *Server) ask(ctx context.Context, method string, req clientRequest, r ro
 		return nil, err
 	}
 	return nil, s.featureError(ctx, req, method, id, err)
-}
-
-// abandon cancels an operation whose answer comes too late, behind the client's
-// back.
-func (s *Server) abandon(ctx context.Context, id string) {
-	go func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-		defer cancel()
-		if err := s.ops.Cancel(ctx, id, "nobody waits for the answer any more"); err != nil {
-			s.options.Logger.Debug("an operation that nobody waits for could not be cancelled", "operation_id", id, "error", err)
-		}
-	}()
 }
 
 // featureResult is a service's result, as bytes.

@@ -146,7 +146,7 @@ func (s *Server) mcpHandler() http.Handler {
 		}
 		safe = encodeIDs(safe)
 		if err := checkTaskHeader(r, method, params); err != nil {
-			refuseHeader(w, body, err)
+			refuseMessage(w, requestID(body), mcp.CodeHeaderMismatch, err.Error())
 			return
 		}
 		if starts(method) && len(s.calls) == cap(s.calls) {
@@ -243,10 +243,6 @@ func encodeIDs(body json.RawMessage) json.RawMessage {
 		return contract.Array(batch...)
 	}
 	return encodeMember(body, "id")
-}
-
-func refuseHeader(w http.ResponseWriter, body []byte, err error) {
-	refuseMessage(w, requestID(body), mcp.CodeHeaderMismatch, err.Error())
 }
 
 func refuseMessage(w http.ResponseWriter, id json.RawMessage, code int64, message string) {

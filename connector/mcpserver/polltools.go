@@ -10,7 +10,6 @@ import (
 
 	"github.com/durable-mcp/durable-mcp/connector/operation"
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
-	"github.com/durable-mcp/durable-mcp/tool-sdk/resultmap"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -142,13 +141,13 @@ func (s *Server) cancelOperation(ctx context.Context, req *mcp.CallToolRequest) 
 		return answer()
 	}
 	if d.Status != operation.Running {
-		return answerJSON(req, fmt.Sprintf("The call has ended already: %s. Nothing was cancelled.", d.Status), d.ID, string(d.Status))
+		return toolResult(req, stateResult(fmt.Sprintf("The call has ended already: %s. Nothing was cancelled.", d.Status), d.ID, string(d.Status)))
 	}
 	if err := s.ops.Cancel(ctx, d.ID, "cancel_operation by the MCP client"); err != nil {
 		return s.failed(ctx, req, d.ID, err)
 	}
-	return answerJSON(req, fmt.Sprintf("The cancellation of %s is recorded. Call %s to see how it ended.",
-		d.ID, contract.ToolGetOperationResult), d.ID, "cancel_requested")
+	return toolResult(req, stateResult(fmt.Sprintf("The cancellation of %s is recorded. Call %s to see how it ended.",
+		d.ID, contract.ToolGetOperationResult), d.ID, "cancel_requested"))
 }
 
 // ownOperation decodes the arguments and describes the operation that they name,
@@ -224,7 +223,11 @@ func (s *Server) listOperations(ctx context.Context, req *mcp.CallToolRequest) (
 	}
 	var o contract.Object
 	o.Set("operations", contract.Array(rows...))
-	return answerValue(req, o.JSON())
+	r, err := contract.ValueResult(o.JSON(), false)
+	if err != nil {
+		return nil, internal(err)
+	}
+	return toolResult(req, r)
 }
 
 func decodeArguments(req *mcp.CallToolRequest, v any) error {
@@ -245,24 +248,4 @@ func decodeArguments(req *mcp.CallToolRequest, v any) error {
 func refuse(req *mcp.CallToolRequest, format string, args ...any) (mcp.Result, error) {
 	f := &contract.Failure{Code: contract.CodeInvalid, Message: fmt.Sprintf(format, args...)}
 	return toolResult(req, f.Result())
-}
-
-func answerJSON(req *mcp.CallToolRequest, text, id, status string) (mcp.Result, error) {
-	o, err := contract.ParseObject(contract.TextResult(text, false).JSON())
-	if err != nil {
-		return nil, err
-	}
-	var state contract.Object
-	state.Set("status", contract.Quote(status))
-	state.Set("operation_id", contract.Quote(id))
-	o.Set("structuredContent", state.JSON())
-	return newResult(o, isModern(req.ProtocolVersion())), nil
-}
-
-func answerValue(req *mcp.CallToolRequest, value json.RawMessage) (mcp.Result, error) {
-	r, err := contract.ValueResult(value, false)
-	if err != nil {
-		return nil, internal(resultmap.FromError(err))
-	}
-	return toolResult(req, r)
 }

@@ -120,12 +120,15 @@ func (c *Client) Start(ctx context.Context, call Call) (id string, err error) {
 			return err
 		})
 		var started *serviceerror.NexusOperationExecutionAlreadyStarted
+		if errors.As(err, &started) && call.IdempotencyKey == "" {
+			err = nil // the ID is random: it is ours, from a try whose answer was lost
+		}
 		switch {
-		case errors.As(err, &started) && call.IdempotencyKey != "":
-			return id, c.attach(ctx, id, call)
-		case err == nil || started != nil: // a random ID is of a try whose answer was lost
+		case err == nil:
 			c.recent.add(id, call)
 			return id, nil
+		case started != nil:
+			return id, c.attach(ctx, id, call)
 		case ctx.Err() == nil && transient(err):
 			c.log.Debug("temporal does not answer, asking again", "operation_id", id, "error", err)
 			if pause.sleep(ctx) {

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -132,6 +133,9 @@ func CheckSize(what string, data []byte) error {
 	remedy := "Ask for less, or for a part at a time."
 	if what == "arguments" {
 		remedy = "Send less, or a reference instead of the data."
+	}
+	if escapes := bytes.Count(data, []byte(`\u`)); escapes > len(data)/20 {
+		remedy += fmt.Sprintf(" %d escapes like \\u00e9 make it bigger than the characters would be.", escapes)
 	}
 	return &Failure{
 		Code: CodePayloadTooLarge,

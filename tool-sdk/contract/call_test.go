@@ -1,6 +1,7 @@
 package contract_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -105,4 +106,7 @@ func TestCheckSize(t *testing.T) {
 		"Ask for less, or for a part at a time.", f.Message)
 	require.ErrorAs(t, contract.CheckSize("arguments", over), &f)
 	require.True(t, strings.HasSuffix(f.Message, "Send less, or a reference instead of the data."), f.Message)
+	require.NotContains(t, f.Message, "escapes")
+	require.ErrorAs(t, contract.CheckSize("arguments", bytes.Repeat([]byte(`\u00e9`), 400_000)), &f)
+	require.Contains(t, f.Message, `400000 escapes like \u00e9 make it bigger`)
 }
