@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	goruntime "runtime"
 	"slices"
 	"time"
 
@@ -27,8 +28,10 @@ type workerState struct {
 	calls      int // of ConfigureWorker
 	own        int // of these, for the Worker's own plugins
 	registered bool
-	starting   bool
-	running    bool
+	started    bool               // on its way, or running
+	stop       context.CancelFunc // ends the wait of a start
+	stopped    bool
+	release    func() // of the runtime; nil while it has none
 }
 
 // ConfigureClient implements client.Plugin: it lets the proxy see the tasks that
@@ -61,6 +64,9 @@ func (p *Proxy) ConfigureWorker(_ context.Context, options worker.PluginConfigur
 	if state == nil {
 		state = &workerState{}
 		p.workers[options.WorkerInstanceKey] = state
+		if life := options.WorkerRegistryOptions; life != nil { // which the Worker holds: it may never be started, nor stopped
+			goruntime.AddCleanup(life, p.forget, options.WorkerInstanceKey)
+		}
 		p.makeRoom(options.WorkerOptions)
 	}
 	state.calls++
@@ -71,6 +77,12 @@ func (p *Proxy) ConfigureWorker(_ context.Context, options worker.PluginConfigur
 		}
 	}
 	return nil
+}
+
+func (p *Proxy) forget(key string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.workers, key)
 }
 
 // roomKey marks, in a Worker's options, that its number of slots is that of the
@@ -96,53 +108,76 @@ func (p *Proxy) makeRoom(o *worker.Options) {
 // StartWorker implements worker.Plugin: it connects, lists the tools and registers
 // the service.
 func (p *Proxy) StartWorker(ctx context.Context, options worker.PluginStartWorkerOptions, next func(context.Context, worker.PluginStartWorkerOptions) error) error {
-	first, err := p.begin(options)
-	if err != nil || !first {
-		if err != nil {
-			return fmt.Errorf("mcpproxy: %s: %w", p.name, err)
-		}
+	waiting, stop := context.WithCancel(ctx)
+	defer stop()
+	state, err := p.begin(options, stop)
+	if err != nil {
+		return fmt.Errorf("mcpproxy: %s: %w", p.name, err)
+	}
+	if state == nil {
 		return next(ctx, options) // the plugin is there twice
 	}
-	started := false
-	defer func() { p.started(options.WorkerInstanceKey, started) }()
-	if err := p.acquireRuntime(ctx); err != nil {
+	err = p.acquireRuntime(waiting)
+	if err == nil && !p.keep(state) {
+		p.releaseRuntime()
+		err = waiting.Err()
+	}
+	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
+		err = errors.New("the Worker was stopped while it started")
+	}
+	if err != nil {
+		p.drop(state)
 		return fmt.Errorf("mcpproxy: %s: %w", p.name, err)
 	}
 	if err := next(ctx, options); err != nil {
-		p.releaseRuntime()
+		p.drop(state)
 		return err
 	}
-	started = true
 	return nil
 }
 
-// begin registers the service with a Worker that starts. It reports false for the
+// begin registers the service with a Worker that starts. The state is nil for the
 // second plugin on the way to the same start.
-func (p *Proxy) begin(options worker.PluginStartWorkerOptions) (first bool, err error) {
+func (p *Proxy) begin(options worker.PluginStartWorkerOptions, stop context.CancelFunc) (*workerState, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	state := p.workers[options.WorkerInstanceKey]
 	switch {
 	case state == nil || state.calls == state.own:
-		return false, errors.New("the proxy is a plugin of the Worker only: it must be among the plugins of the Worker's client, " +
+		return nil, errors.New("the proxy is a plugin of the Worker only: it must be among the plugins of the Worker's client, " +
 			"client.Options.Plugins, which gives it to all Workers of that client")
-	case state.starting || state.running:
-		return false, nil
+	case state.started:
+		return nil, nil //nolint:nilnil // there is nothing to do
 	}
 	if !state.registered {
 		if err := p.register(options.WorkerRegistry); err != nil {
-			return false, err
+			return nil, err
 		}
 		state.registered = true
 	}
-	state.starting = true
-	return true, nil
+	state.started, state.stop = true, stop
+	return state, nil
 }
 
-func (p *Proxy) started(key string, ok bool) {
+// keep makes the runtime the state's to release, unless the Worker has been stopped.
+func (p *Proxy) keep(state *workerState) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.workers[key].starting, p.workers[key].running = false, ok
+	if !state.stopped {
+		state.release = p.releaseRuntime
+	}
+	return !state.stopped
+}
+
+// drop releases the runtime of a Worker that does not run, if it has one.
+func (p *Proxy) drop(state *workerState) {
+	p.mu.Lock()
+	release := state.release
+	state.started, state.release = false, nil
+	p.mu.Unlock()
+	if release != nil {
+		release()
+	}
 }
 
 // registry is the part of a Worker that a proxy needs.
@@ -169,13 +204,20 @@ func (p *Proxy) register(r registry) (err error) {
 }
 
 // StopWorker implements worker.Plugin. The sessions end when the last Worker has.
+// It ends the wait of a start.
 func (p *Proxy) StopWorker(ctx context.Context, options worker.PluginStopWorkerOptions, next func(context.Context, worker.PluginStopWorkerOptions)) {
-	next(ctx, options)
 	p.mu.Lock()
 	state := p.workers[options.WorkerInstanceKey]
 	delete(p.workers, options.WorkerInstanceKey)
+	if state != nil {
+		state.stopped = true
+		if state.stop != nil {
+			state.stop()
+		}
+	}
 	p.mu.Unlock()
-	if state != nil && state.running {
-		p.releaseRuntime()
+	next(ctx, options)
+	if state != nil {
+		p.drop(state)
 	}
 }

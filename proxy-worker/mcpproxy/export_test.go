@@ -1,0 +1,11 @@
+package mcpproxy
+
+// Workers returns how many Workers the proxy knows.
+func (p *Proxy) Workers() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.workers)
+}
+
+// Served reports whether the proxy holds sessions.
+func (p *Proxy) Served() bool { return p.current() != nil }
