@@ -1,5 +1,6 @@
 // Package harness starts what black-box tests need and stops it again: Temporal
-// dev servers, tool services, connectors, and clients that send and read bytes.
+// dev servers, tool services, connectors, proxy workers and upstreams, and clients
+// that send and read bytes.
 //
 // A test package hands its TestMain to [Run]. What [Shared] returns lives as long
 // as the package's tests; everything else ends with the test that started it.

@@ -24,7 +24,8 @@ const (
 	// that keep nothing of one call for the next.
 	SessionShared SessionMode = "shared"
 	// SessionPerCaller uses a session for one call at a time and one caller only.
-	// It is kept for that caller; a call without a caller gets a new one.
+	// It is kept for that caller; a call without a caller gets a new one, but for
+	// lists, which share one.
 	SessionPerCaller SessionMode = "caller"
 )
 
