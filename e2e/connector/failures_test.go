@@ -2,6 +2,7 @@ package connector_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -43,10 +44,12 @@ func TestFailures(t *testing.T) {
 			require.NotContains(t, r.Meta, "io.temporal/failure", "it is the tool's own")
 		}
 
-		e := p.ToolError(t, "fail", `{"as":"protocol","details":{"code":-32042,"message":"ask first <b>","data":{"n":9007199254740993,"b":1.0}}}`)
-		require.Equal(t, -32042, e.Code)
-		require.Equal(t, "ask first <b>", e.Message)
-		harness.RequireExact(t, `{"n":9007199254740993,"b":1.0}`, string(e.Data))
+		for _, code := range []int{-32042, -32601, -32602, -32603} {
+			e := p.ToolError(t, "fail", fmt.Sprintf(`{"as":"protocol","details":{"code":%d,"message":"ask first <b>","data":{"n":9007199254740993,"b":1.0}}}`, code))
+			require.Equal(t, code, e.Code)
+			require.Equal(t, "ask first <b>", e.Message)
+			harness.RequireExact(t, `{"n":9007199254740993,"b":1.0}`, string(e.Data))
+		}
 
 		r := p.Tool(t, "fail", `{"as":"unknown"}`)
 		require.Equal(t, failure{Type: "McpOutcomeUnknown"}, failureOf(t, r))
