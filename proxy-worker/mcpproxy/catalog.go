@@ -75,6 +75,10 @@ func (c *catalog) start() *flight {
 		return c.flight
 	}
 	f := &flight{done: make(chan struct{})}
+	if f.err = c.ctx.Err(); f.err != nil { // close waits for no more
+		close(f.done)
+		return f
+	}
 	c.flight = f
 	c.running.Go(func() {
 		f.list, f.err = c.fetch(c.ctx)
@@ -85,6 +89,13 @@ func (c *catalog) start() *flight {
 		close(f.done)
 	})
 	return f
+}
+
+// close waits for what is under way, after the end of the catalog's context.
+func (c *catalog) close() {
+	c.mu.Lock()
+	c.mu.Unlock() //nolint:staticcheck // what start has begun is counted, and it begins no more
+	c.running.Wait()
 }
 
 func (c *catalog) store(f *flight) {

@@ -213,5 +213,5 @@ func (p *Proxy) releaseRuntime() {
 func (r *runtime) close() {
 	r.stop()
 	r.pool.Close()
-	r.catalog.running.Wait()
+	r.catalog.close()
 }

@@ -104,8 +104,12 @@ func (t *Transport) send(req *http.Request, sending func()) (*http.Response, err
 	ctx := req.Context()
 	var began, touched atomic.Bool
 	trace := &httptrace.ClientTrace{
-		// Also where net/http tries again, which it does only with what it has not written.
-		GetConn:      func(string) { began.Store(true); touched.Store(false) },
+		GetConn: func(string) {
+			began.Store(true)
+			if t.traced { // net/http tries again only with what it has not written; others may do so with anything
+				touched.Store(false)
+			}
+		},
 		WroteHeaders: func() { touched.Store(true) },
 	}
 	if t.traced {

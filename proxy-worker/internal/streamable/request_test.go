@@ -2,6 +2,7 @@ package streamable_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -259,4 +260,35 @@ func TestNotify(t *testing.T) {
 			require.Equal(t, mcpclient.Refused, failure(t, err).Outcome)
 		})
 	}
+}
+
+// retrying sends everything twice, the second time to nobody.
+type retrying struct{ nowhere string }
+
+func (t retrying) RoundTrip(r *http.Request) (*http.Response, error) {
+	transport := &http.Transport{DisableKeepAlives: true}
+	if _, err := transport.RoundTrip(r); err == nil {
+		return nil, errors.New("there is an answer")
+	}
+	again := r.Clone(r.Context())
+	again.URL.Host = t.nowhere
+	again.Body, _ = r.GetBody()
+	return transport.RoundTrip(again)
+}
+
+func TestAClientThatTriesAgainHasSentTheRequest(t *testing.T) {
+	t.Parallel()
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	var posts atomic.Int32
+	link, _ := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		posts.Add(1)
+		panic(http.ErrAbortHandler)
+	}, func(o *streamable.Options) {
+		o.Client = &http.Client{Transport: retrying{strings.TrimPrefix(closed.URL, "http://")}}
+	})
+	_, err := link.Exchange(t.Context(), call())
+	require.Equal(t, mcpclient.Sent, failure(t, err).Outcome)
+	require.EqualValues(t, 1, posts.Load())
 }

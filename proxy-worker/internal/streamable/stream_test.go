@@ -2,6 +2,7 @@ package streamable_test
 
 import (
 	"compress/gzip"
+	"context"
 	"io"
 	"net/http"
 	"strings"
@@ -298,4 +299,24 @@ func TestClose(t *testing.T) {
 			require.True(t, failure(t, err).Lost)
 		})
 	}
+}
+
+// A server that asks and takes no answers holds up no call.
+func TestTheServerTakesNoAnswers(t *testing.T) {
+	t.Parallel()
+	link, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if !strings.Contains(string(body), `"method"`) {
+			<-r.Context().Done()
+			return
+		}
+		for range 500 {
+			stream(w, `data: {"jsonrpc":"2.0","id":1,"method":"ping"}`+"\n\n")
+		}
+		stream(w, "data: "+answer7+"\n\n")
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	_, err := link.Exchange(ctx, call())
+	require.NoError(t, err)
 }
