@@ -123,7 +123,7 @@ func TestWorkerIsKilled(t *testing.T) {
 	}
 	third := startWorker(t, st, temporal)
 	one, other := <-said, <-said
-	require.True(t, (one == nil) != (other == nil), "one decision counts, not two: %v, %v", one, other)
+	require.NotEqual(t, one == nil, other == nil, "one decision counts, not two: %v, %v", one, other)
 
 	var answer loop.Answer
 	require.NoError(t, run.Get(t.Context(), &answer), "its log is %s", third.Log)
