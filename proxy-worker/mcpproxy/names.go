@@ -14,23 +14,19 @@ import (
 func operationNames(prefix string, upstream []string) map[string]string {
 	names := make(map[string]string, len(upstream))
 	owners := map[string]int{} // how many want a name
-	exact := map[string]bool{} // names that are their upstream's own
 	for _, u := range upstream {
 		if _, ok := names[u]; ok {
 			continue
 		}
 		name := prefix + u
-		if contract.CheckToolName(name) == nil {
-			exact[name] = true
-		} else {
+		if contract.CheckToolName(name) != nil {
 			name = replaceRunes(name)
 		}
 		names[u] = name
 		owners[name]++
 	}
 	for u, name := range names {
-		own := name == prefix+u && exact[name]
-		if contract.CheckToolName(name) != nil || owners[name] > 1 && !own {
+		if contract.CheckToolName(name) != nil || owners[name] > 1 && name != prefix+u {
 			names[u] = withHash(name, u)
 		}
 	}

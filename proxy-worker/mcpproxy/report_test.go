@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
@@ -225,4 +226,25 @@ func TestWhatAServerSaysInAnErrorIsNotRepeated(t *testing.T) {
 			require.Contains(t, logs.String(), "-32001")
 		})
 	}
+}
+
+// A token is asked for the upstream (MCP, basic/authorization, "Resource Parameter
+// Implementation"), also where no metadata name it.
+func TestTheTokenIsForTheUpstream(t *testing.T) {
+	t.Parallel()
+
+	resources := make(chan string, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/token" {
+			resources <- r.FormValue("resource")
+		}
+		w.WriteHeader(http.StatusBadRequest)
+	}))
+	t.Cleanup(server.Close)
+	p := newProxy(t, "fake", mcpproxy.HTTP(server.URL+"/mcp?key=s3cret", mcpproxy.HTTPOptions{
+		Auth: &mcpproxy.ClientCredentials{ClientID: "me", ClientSecret: "planted", TokenURL: server.URL + "/token"},
+	}), mcpproxy.Options{})
+	_, err := p.Inspect(t.Context())
+	require.Error(t, err)
+	require.Equal(t, server.URL+"/mcp", <-resources)
 }

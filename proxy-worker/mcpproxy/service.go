@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/durable-mcp/durable-mcp/proxy-worker/internal/mcpclient"
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
 	"github.com/durable-mcp/durable-mcp/tool-sdk/resultmap"
 	"github.com/nexus-rpc/sdk-go/nexus"
@@ -32,7 +33,7 @@ var methods = []struct{ method, capability, name string }{
 
 const (
 	codeInvalidParams  = -32602 // JSON-RPC 2.0
-	codeMethodNotFound = -32601
+	codeMethodNotFound = mcpclient.CodeMethodNotFound
 )
 
 type (

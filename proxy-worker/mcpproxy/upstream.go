@@ -128,13 +128,17 @@ func (u *httpUpstream) open(o Options, log *slog.Logger) (mcpclient.Transport, [
 		if authorize != nil {
 			errs = append(errs, errors.New("HTTPOptions: both Auth and OAuthHandler are set"))
 		}
-		handler, err := oauth.New(oauth.Options{
+		options := oauth.Options{
 			ClientID:     credentials.ClientID,
 			ClientSecret: credentials.ClientSecret,
 			Scopes:       slices.Clone(credentials.Scopes),
 			TokenURL:     credentials.TokenURL,
 			Client:       u.options.Client,
-		})
+		}
+		if options.TokenURL != "" { // else the upstream's metadata name the resource
+			options.Resource = u.url
+		}
+		handler, err := oauth.New(options)
 		if err != nil {
 			errs = append(errs, err)
 		} else {

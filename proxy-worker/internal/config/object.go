@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"math"
-	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -213,9 +212,7 @@ func (o object) count(key string, most int64) int64 {
 		o.fault(key, "want a whole number from 1 to %d", most)
 		return 0
 	}
-	exact, _ := new(big.Float).SetPrec(256).SetString(n.text)
-	v, _ := exact.Int64()
-	return v
+	return int64(f)
 }
 
 // factor returns a number of at least 1, or zero where there is none.

@@ -22,10 +22,6 @@ type Request struct {
 	Headers map[string]string
 	// Sending, unless it is nil, is called right before the first byte may go out.
 	Sending func()
-	// Progress takes the params of each progress notification of this call, in
-	// order and not after Call has returned. It must not block. Nil: none is asked
-	// for, whatever the params say.
-	Progress func(params json.RawMessage)
 }
 
 // cancelTimeout bounds the word to the server that a call is cancelled.
@@ -40,11 +36,7 @@ func (s *Session) Call(ctx context.Context, r Request) (json.RawMessage, error) 
 		return nil, err
 	}
 	id := s.nextID()
-	token := ""
-	if r.Progress != nil {
-		token = id
-	}
-	params, err := s.params(r.Params, token)
+	params, err := s.params(r.Params)
 	if err != nil {
 		return nil, &Error{Outcome: Refused, Message: fmt.Sprintf("%s: %v", r.Method, err)}
 	}
@@ -62,9 +54,6 @@ func (s *Session) Call(ctx context.Context, r Request) (json.RawMessage, error) 
 			r.Sending()
 		}
 		sent.Store(true)
-	}
-	if token != "" {
-		defer s.watch(token, r.Progress)()
 	}
 	raw, err := s.link.Exchange(ctx, m)
 	if err != nil {
@@ -93,8 +82,9 @@ func (s *Session) cancel(id string) {
 }
 
 // params sets the protocol's own keys of the _meta of a request's params: those
-// of a caller speak of the caller's connection, not of this one.
-func (s *Session) params(raw json.RawMessage, token string) (json.RawMessage, error) {
+// of a caller speak of the caller's connection, not of this one. Progress is not
+// asked for.
+func (s *Session) params(raw json.RawMessage) (json.RawMessage, error) {
 	var params, meta contract.Object
 	var err error
 	if raw != nil {
@@ -116,9 +106,6 @@ func (s *Session) params(raw json.RawMessage, token string) (json.RawMessage, er
 	}
 	if s.server.Stateless {
 		s.setModern(&meta, s.server.ProtocolVersion, capabilities)
-	}
-	if token != "" {
-		meta.Set(metaProgressToken, json.RawMessage(token))
 	}
 	switch {
 	case meta.Len() > 0:

@@ -36,7 +36,7 @@ func (s *Session) listen() {
 			began := time.Now()
 			_, err := s.Call(s.closing, Request{Method: methodListen, Params: params.JSON()})
 			var pe *contract.ProtocolError
-			if errors.As(err, &pe) && pe.Code == codeMethodNotFound {
+			if errors.As(err, &pe) && pe.Code == CodeMethodNotFound {
 				s.options.Logger.Debug("the server has no subscriptions")
 				return
 			}

@@ -7,7 +7,6 @@ const (
 	methodDiscover    = "server/discover"
 	methodInitialize  = "initialize"
 	methodInitialized = "notifications/initialized"
-	methodProgress    = "notifications/progress"
 	methodListen      = "subscriptions/listen"
 	methodPing        = "ping"
 
@@ -26,8 +25,10 @@ const (
 // JSON-RPC error codes that mean something to a client.
 const (
 	codeUnsupportedVersion = -32022
-	codeMethodNotFound     = -32601
 	codeInternalError      = -32603
+
+	// CodeMethodNotFound says that the peer has no such method.
+	CodeMethodNotFound = -32601
 )
 
 // newestLegacy is the revision that the older handshake offers.

@@ -94,20 +94,12 @@ type Session struct {
 	close   context.CancelFunc
 	work    sync.WaitGroup // what goes on in the background
 
-	mu       sync.Mutex
-	closed   bool
-	watchers map[string]*watcher // by progress token
-}
-
-// watcher hands the progress of one call on until the call is over.
-type watcher struct {
-	mu   sync.Mutex
-	over bool
-	f    func(json.RawMessage)
+	mu     sync.Mutex
+	closed bool
 }
 
 func newSession(o Options) *Session {
-	s := &Session{options: o, watchers: map[string]*watcher{}}
+	s := &Session{options: o}
 	s.closing, s.close = context.WithCancel(context.Background())
 	return s
 }
@@ -142,30 +134,9 @@ func (s *Session) background(f func()) {
 }
 
 // Notification implements [Handler].
-func (s *Session) Notification(method string, params json.RawMessage) {
-	if what, ok := listChanged[method]; ok {
-		if s.options.Changed != nil {
-			s.options.Changed(what)
-		}
-		return
-	}
-	if method != methodProgress {
-		return
-	}
-	o, err := contract.ParseObject(params)
-	if err != nil {
-		return
-	}
-	s.mu.Lock()
-	w := s.watchers[string(o.Get(metaProgressToken))]
-	s.mu.Unlock()
-	if w == nil {
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.over {
-		w.f(params)
+func (s *Session) Notification(method string, _ json.RawMessage) {
+	if what, ok := listChanged[method]; ok && s.options.Changed != nil {
+		s.options.Changed(what)
 	}
 }
 
@@ -175,24 +146,7 @@ func (s *Session) Request(method string, _ json.RawMessage) (json.RawMessage, er
 	if method == methodPing {
 		return json.RawMessage("{}"), nil
 	}
-	return nil, &contract.ProtocolError{Code: codeMethodNotFound, Message: "Method not found"}
-}
-
-// watch routes the progress with a token to f until the returned function is
-// called; f is not called after that.
-func (s *Session) watch(token string, f func(json.RawMessage)) func() {
-	w := &watcher{f: f}
-	s.mu.Lock()
-	s.watchers[token] = w
-	s.mu.Unlock()
-	return func() {
-		s.mu.Lock()
-		delete(s.watchers, token)
-		s.mu.Unlock()
-		w.mu.Lock()
-		w.over = true
-		w.mu.Unlock()
-	}
+	return nil, &contract.ProtocolError{Code: CodeMethodNotFound, Message: "Method not found"}
 }
 
 func (s *Session) nextID() string { return strconv.FormatInt(s.lastID.Add(1), 10) }

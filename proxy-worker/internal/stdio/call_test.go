@@ -40,12 +40,6 @@ func TestParamsKeepTheirBytes(t *testing.T) {
 			raw, err := s.Call(t.Context(), r)
 			require.NoError(t, err)
 			require.Equal(t, `{"params":{"name":"params",`+arguments+`,"_meta":{`+test.meta+`}}}`, string(raw))
-
-			r.Progress = func(json.RawMessage) {}
-			raw, err = s.Call(t.Context(), r)
-			require.NoError(t, err)
-			require.Regexp(t, `"progressToken":\d+}`, string(raw))
-			require.NotContains(t, string(raw), "theirs")
 		})
 	}
 }
@@ -217,21 +211,6 @@ func TestTheServerMayAskInTheMiddleOfAnAnswer(t *testing.T) {
 	raw, err = try(t.Context(), s, "ask", "")
 	require.NoError(t, err)
 	require.Equal(t, `{"id":77,"answer":{"code":-32601,"message":"Method not found"}}`, string(raw))
-}
-
-func TestProgressGoesToItsCall(t *testing.T) {
-	t.Parallel()
-
-	s := dial(t, server(), options())
-	var got []string
-	_, err := s.Call(t.Context(), mcpclient.Request{
-		Method: "tools/call", Params: json.RawMessage(`{"name":"progress"}`),
-		Progress: func(params json.RawMessage) { got = append(got, string(params)) },
-	})
-	require.NoError(t, err)
-	require.Len(t, got, 2)
-	require.Regexp(t, `^{"progressToken":\d+,"progress":1.0}$`, got[0])
-	require.Regexp(t, `^{"progressToken":\d+,"progress":3}$`, got[1])
 }
 
 func TestABrokenPipeEndsEveryCall(t *testing.T) {

@@ -195,9 +195,6 @@ func (s *testServer) call(r request) (int, bool) {
 	var p struct {
 		Name      string          `json:"name"`
 		Arguments json.RawMessage `json:"arguments"`
-		Meta      struct {
-			Token json.RawMessage `json:"progressToken"`
-		} `json:"_meta"`
 	}
 	_ = json.Unmarshal(r.Params, &p)
 	number, _ := strconv.Atoi(string(p.Arguments))
@@ -243,11 +240,6 @@ func (s *testServer) call(r request) (int, bool) {
 		s.write(`{"jsonrpc":"2.0","id":77,"method":"sampling/createMessage","params":{}}`)
 		answer, _ := s.read()
 		s.write(`{"jsonrpc":"2.0","id":%s,"result":{"id":%s,"answer":%s}}`, r.ID, answer.ID, answer.Error)
-	case "progress":
-		s.write(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1.0}}`, p.Meta.Token)
-		s.write(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"other","progress":2}}`)
-		s.write(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":3}}`, p.Meta.Token)
-		s.write(`{"jsonrpc":"2.0","id":%s,"result":{}}`, r.ID)
 	case "raw": // the arguments are the frame, with ID for the ID
 		var frame string
 		_ = json.Unmarshal(p.Arguments, &frame)

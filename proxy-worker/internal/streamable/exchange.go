@@ -16,9 +16,6 @@ import (
 // methodInitialize opens a session with a server older than 2026-07-28.
 const methodInitialize = "initialize"
 
-// codeMethodNotFound is JSON-RPC's "method not found".
-const codeMethodNotFound = -32601
-
 // Codes under which the SDKs of other languages refuse, without an ID and with
 // status 400, a request of a session that they do not know.
 const (
@@ -126,7 +123,7 @@ func (l *link) errorBody(m mcpclient.Message, resp *http.Response, session bool)
 	case matches:
 		// With a session, 404 says that the session has ended, unless the error says
 		// that it is the method that was not found.
-		if !refusal.Lost || code == codeMethodNotFound {
+		if !refusal.Lost || code == mcpclient.CodeMethodNotFound {
 			return raw, nil
 		}
 	case matchesNull:

@@ -17,10 +17,8 @@ import (
 	"github.com/durable-mcp/durable-mcp/proxy-worker/internal/redact"
 )
 
-const (
-	defaultMaxMessageBytes = 16 << 20
-	maxMaxMessageBytes     = 1 << 40 // no limit at all, and far from an overflow
-)
+// maxMaxMessageBytes is no limit at all, and far from an overflow.
+const maxMaxMessageBytes = 1 << 40
 
 // Options are the options of [New] and [NewSSE].
 type Options struct {
@@ -77,7 +75,7 @@ func New(o Options) (*Transport, error) {
 		url:     u,
 		headers: headers,
 		oauth:   o.OAuth,
-		max:     min(cmp.Or(o.MaxMessageBytes, defaultMaxMessageBytes), maxMaxMessageBytes),
+		max:     min(cmp.Or(o.MaxMessageBytes, mcpclient.DefaultMaxMessageBytes), maxMaxMessageBytes),
 		log:     o.Logger,
 		redact:  redactor(o),
 	}
