@@ -92,7 +92,7 @@ func (x *exchange) try(ctx context.Context) (json.RawMessage, error) {
 	// Without an answer a link that gives up cannot say for sure that no byte went out.
 	e := &stageError{sent: sent.Load() || !x.plan.repeatable, err: err}
 	if failed, ok := errors.AsType[*mcpclient.Error](err); ok {
-		e.sent = failed.Outcome == mcpclient.Sent
+		e.sent = failed.Outcome == mcpclient.Sent || failed.Outcome == mcpclient.Answered
 		if failed.Lost {
 			lease.Discard()
 		}
@@ -148,6 +148,10 @@ func (x *exchange) failed(failed *mcpclient.Error, sent bool) error {
 	x.log.Warn("mcpproxy: call", append([]any{"what", x.what, "attempt", x.number, "sent", sent}, errorAttributes(failed)...)...)
 	message := fmt.Sprintf("%s of the server %q: %s", x.what, x.server, failed.Message)
 	switch {
+	case failed.TooLarge:
+		return final(&contract.Failure{Code: contract.CodePayloadTooLarge, Message: message + ". It ran, and is not run again."})
+	case failed.Outcome == mcpclient.Answered:
+		return final(&contract.Failure{Code: contract.CodeFailed, Message: message + ". It may have run, and is not run again."})
 	case sent && !x.plan.repeatable:
 		return unknown(message+".", failed)
 	case failed.Outcome != mcpclient.NotSent && !failed.Retryable: // another attempt would end alike

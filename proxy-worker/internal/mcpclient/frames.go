@@ -18,7 +18,8 @@ import (
 // over a go-sdk connection is made of.
 type Frames interface {
 	// Read returns the next message, in memory of its own. Only one goroutine
-	// reads. Its error ends the link; an [*Error] says in words why.
+	// reads. Its error ends the link; an [*Error] says in words why. An [*Oversize]
+	// ends it only where that says so.
 	Read() (json.RawMessage, error)
 	// Write writes a message and returns how many bytes of it may have gone out.
 	// Only one goroutine writes. Its error ends the link, unless it is an [*Error]
@@ -244,11 +245,17 @@ func (e *Error) as(o Outcome) *Error {
 func (l *frameLink) read() {
 	for {
 		raw, err := l.frames.Read()
-		if err != nil {
+		over, large := errors.AsType[*Oversize](err)
+		switch {
+		case large && l.oversize(over):
+			continue
+		case large:
+			return
+		case err != nil:
 			l.die(asError(err))
 			return
 		}
-		raw = bytes.TrimSpace(raw)
+		raw = bytes.TrimSpace(bytes.TrimPrefix(raw, bom))
 		if len(raw) == 0 {
 			continue
 		}
@@ -258,7 +265,7 @@ func (l *frameLink) read() {
 		}
 		batch, err := contract.ParseArray(raw) // as of 2025-03-26
 		if err != nil {
-			l.skip(raw)
+			l.unreadable(raw)
 		}
 		for _, m := range batch {
 			l.take(m)
@@ -269,7 +276,7 @@ func (l *frameLink) read() {
 func (l *frameLink) take(raw json.RawMessage) {
 	m, err := DecodeIncoming(raw)
 	if err != nil {
-		l.skip(raw)
+		l.unreadable(raw)
 		return
 	}
 	switch {
@@ -309,6 +316,59 @@ func (l *frameLink) answer(m Incoming) {
 	default:
 		x.end(answer{raw: m.Raw})
 	}
+}
+
+// unreadable ends the request whose answer is no JSON, as that of Python's NaN is
+// not; it would wait for ever. What is no answer to a request under way is skipped.
+func (l *frameLink) unreadable(raw json.RawMessage) {
+	if id, response := ReadableID(raw); response {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if x := l.asked(id); x != nil {
+			x.end(answer{err: Unreadable(x.method)})
+			return
+		}
+	}
+	l.skip(raw)
+}
+
+// oversize ends the request that a message over the limit answers, and reports
+// whether the link goes on. It does not if it may be any of several requests
+// that would wait for ever.
+func (l *frameLink) oversize(o *Oversize) bool {
+	l.log.Warn("a message of the server is over the size limit", "bytes", o.Size, "limit", o.Limit)
+	id, response := Recognize(o.Start, o.End)
+	l.mu.Lock()
+	x := (*exchange)(nil)
+	if response {
+		x = l.asked(id)
+	}
+	if x != nil {
+		x.end(answer{err: o.answer(x.method)})
+	}
+	lost := o.Lost
+	if lost == nil && x == nil && response && id == "" && len(l.pending) > 0 {
+		lost = &Error{Lost: true, Retryable: true, Message: "the connection was given up because of another message of the server"}
+	}
+	l.mu.Unlock()
+	if lost != nil {
+		l.die(lost)
+	}
+	return lost == nil
+}
+
+// asked returns the request with an ID; without one, the only one there is. The
+// lock is held.
+func (l *frameLink) asked(id string) *exchange {
+	if id != "" {
+		return l.pending[id]
+	}
+	if len(l.pending) == 1 {
+		for _, x := range l.pending {
+			return x
+		}
+	}
+	return nil
 }
 
 // skip reports what is no message: some servers greet on stdout.

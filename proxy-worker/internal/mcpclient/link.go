@@ -80,6 +80,9 @@ const (
 	Refused
 	// Sent: it may have run.
 	Sent
+	// Answered: the peer answered, so it is done with it, and the answer is of no
+	// use. The next one would be alike.
+	Answered
 )
 
 // Error is the error of a request that has no answer, or of a connection that
@@ -90,6 +93,8 @@ type Error struct {
 	Lost bool
 	// Retryable reports whether the same may end otherwise later.
 	Retryable bool
+	// TooLarge reports that the answer is over the limit of a message.
+	TooLarge bool
 	// RetryAfter is the time that the peer asked to be left alone for; zero where
 	// it did not say.
 	RetryAfter time.Duration

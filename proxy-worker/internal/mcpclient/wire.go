@@ -128,10 +128,10 @@ func Reply(h Handler, m Incoming) json.RawMessage {
 }
 
 // Malformed is the error of a request whose answer is no answer that JSON-RPC
-// allows. The peer has seen the request, and would answer the next one alike.
+// allows.
 func Malformed(method string, fault error) *Error {
 	return &Error{
-		Outcome: Sent,
+		Outcome: Answered,
 		Message: fmt.Sprintf("the server's answer to %s is malformed: %v", method, fault),
 		Cause:   fault,
 	}

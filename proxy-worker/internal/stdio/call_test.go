@@ -98,6 +98,9 @@ func TestMalformedAnswersEndTheirCall(t *testing.T) {
 		"no object":            {`{"jsonrpc":"2.0","id":ID,"result":[1]}`, "its result is an array, want an object"},
 		"not UTF-8":            {`{"jsonrpc":"2.0","id":ID,"result":{"s":"LATIN1"}}`, "UTF-8"},
 		"null":                 {`{"jsonrpc":"2.0","id":ID,"result":null}`, "null"},
+		"NaN":                  {`{"jsonrpc": "2.0", "id": ID, "result": {"x": NaN, "id": 0}}`, "not JSON"},
+		"NaN, the ID last":     {`{"result":{"x":-Infinity},"jsonrpc":"2.0","id":ID}`, "not JSON"},
+		"nested too deep":      {`{"id":ID,"jsonrpc":"2.0","result":{"x":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}}`, "not JSON"},
 		"error without a code": {`{"jsonrpc":"2.0","id":ID,"error":{"message":"m"}}`, "code"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -105,7 +108,7 @@ func TestMalformedAnswersEndTheirCall(t *testing.T) {
 
 			_, err := try(t.Context(), s, "raw", string(contract.Quote(test.frame)))
 			e := failure(t, err)
-			require.Equal(t, mcpclient.Sent, e.Outcome, "the server has seen it")
+			require.Equal(t, mcpclient.Answered, e.Outcome)
 			require.False(t, e.Retryable)
 			require.False(t, e.Lost)
 			require.Contains(t, e.Message, "malformed")
@@ -122,7 +125,7 @@ func TestAnswersFindTheirCall(t *testing.T) {
 		"unrelated IDs first": {`{"jsonrpc":"2.0","id":999999,"result":{"x":1}}`, `{"jsonrpc":"2.0","id":"ID","result":{"x":2}}`, `{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"m"}}`, `{"jsonrpc":"2.0","id":ID,"result":{"x":1.50}}`},
 		"twice":               {`{"jsonrpc":"2.0","id":ID,"result":{"x":1.50}}`, `{"jsonrpc":"2.0","id":ID,"result":{"x":2}}`},
 		"in a batch":          {`[{"jsonrpc":"2.0","method":"notifications/message"}, {"jsonrpc":"2.0","id":ID,"result":{"x":1.50}}]`},
-		"after no JSON":       {`hello`, `{"jsonrpc":`, ``, `[1`, `3`, `{"jsonrpc":"2.0","id":ID,"result":{"x":1.50}}`},
+		"after no JSON":       {`hello`, `{"jsonrpc":`, ``, `[1`, `3`, `{"level":"info","id":ID,"value":NaN}`, `{"jsonrpc":"2.0","id":ID,"method":"m","params":{"x":NaN}}`, "\xef\xbb\xbf" + `{"jsonrpc":"2.0","id":ID,"result":{"x":1.50}}`},
 		"with white space":    {` { "jsonrpc" : "2.0" , "result" : {"x":1.50}, "id" : ID }` + " \r"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -160,10 +163,16 @@ func TestTheFrameLimitIsExact(t *testing.T) {
 			require.NoError(t, err)
 			_, err = try(t.Context(), s, "size", fmt.Sprint(limit+1))
 			e := failure(t, err)
-			require.Equal(t, mcpclient.Sent, e.Outcome)
-			require.True(t, e.Lost)
+			require.Equal(t, mcpclient.Answered, e.Outcome)
+			require.True(t, e.TooLarge)
+			require.False(t, e.Lost)
 			require.False(t, e.Retryable, "it would be as large again")
+			require.Contains(t, e.Message, "has 4001 bytes")
 			require.Contains(t, e.Message, "4000 bytes")
+			_, err = try(t.Context(), s, "size", fmt.Sprint(20*limit))
+			require.Contains(t, failure(t, err).Message, "has 80000 bytes")
+			_, err = try(t.Context(), s, "size", fmt.Sprint(limit))
+			require.NoError(t, err, "the session goes on")
 		})
 	}
 }

@@ -4,8 +4,8 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -69,12 +69,10 @@ func (f *frames) Read() (json.RawMessage, error) {
 	var frame []byte
 	for {
 		part, err := f.reader.ReadSlice('\n')
-		if int64(len(frame)+len(part)) > f.options.MaxMessageBytes {
-			f.end()
-			return nil, &mcpclient.Error{Lost: true, Message: fmt.Sprintf(
-				"the server sent a message of more than the allowed %d bytes", f.options.MaxMessageBytes)}
-		}
 		frame = append(frame, part...)
+		if int64(len(frame)) > f.options.MaxMessageBytes {
+			return nil, f.skip(frame, err)
+		}
 		if err == nil {
 			return frame, nil
 		}
@@ -82,6 +80,36 @@ func (f *frames) Read() (json.RawMessage, error) {
 			return nil, f.ended(err)
 		}
 	}
+}
+
+// What of a message over the limit is read, so that the process can go on.
+const (
+	maxSkip  = 64 << 20
+	skipIdle = 30 * time.Second // for each part
+	keptEnd  = 256              // can show whose answer it is
+)
+
+// skip reads a message over the limit up to its end, if that comes.
+func (f *frames) skip(start []byte, err error) *mcpclient.Oversize {
+	o := &mcpclient.Oversize{Start: start, Size: int64(len(start)), Limit: f.options.MaxMessageBytes}
+	for errors.Is(err, bufio.ErrBufferFull) && o.Size-o.Limit <= maxSkip {
+		var part []byte
+		_ = f.stdout.SetReadDeadline(time.Now().Add(skipIdle))
+		part, err = f.reader.ReadSlice('\n')
+		o.Size += int64(len(part))
+		o.End = append(o.End, part...)
+		o.End = slices.Clone(o.End[max(0, len(o.End)-keptEnd):])
+	}
+	_ = f.stdout.SetReadDeadline(time.Time{})
+	switch {
+	case err == nil:
+	case errors.Is(err, bufio.ErrBufferFull), errors.Is(err, os.ErrDeadlineExceeded):
+		f.end()
+		o.Lost = &mcpclient.Error{Lost: true, Retryable: true, Message: "the server process was ended: a message of it, for another request, had no end"}
+	default:
+		o.Lost = f.ended(err)
+	}
+	return o
 }
 
 // Write implements [mcpclient.Frames].

@@ -244,6 +244,14 @@ func (s *testServer) call(r request) (int, bool) {
 		var frame string
 		_ = json.Unmarshal(p.Arguments, &frame)
 		s.write("%s", strings.NewReplacer("ID", string(r.ID), "LATIN1", "\xe9").Replace(frame))
+	case "endless":
+		_, _ = fmt.Fprintf(os.Stdout, `{"jsonrpc":"2.0","id":%s,"result":{"pad":"`, r.ID)
+		part := []byte(strings.Repeat("x", 1<<20))
+		for {
+			if _, err := os.Stdout.Write(part); err != nil {
+				return 1, true
+			}
+		}
 	case "half":
 		_, _ = os.Stdout.WriteString(`{"jsonrpc":"2.0","id":` + string(r.ID))
 		return 0, true

@@ -12,6 +12,9 @@ import (
 // errTooLarge ends the reading of a body or an event over the limit.
 var errTooLarge = errors.New("streamable: over the size limit")
 
+// bom is a byte order mark in UTF-8.
+const bom = "\xef\xbb\xbf"
+
 // lineOverhead is what a line may have beside its data: a field name and a colon.
 const lineOverhead = 64
 
@@ -36,6 +39,7 @@ type events struct {
 	skipLF bool // the line before ended in CR, which may be half of CRLF
 	begun  bool
 	err    error
+	large  []byte // the start of the data of an event over the limit
 }
 
 func newEvents(r io.Reader, limit int64) *events {
@@ -52,6 +56,10 @@ func (s *events) next() (event, error) {
 		line, err := s.readLine(s.limit - int64(len(ev.data)) + lineOverhead)
 		if errors.Is(err, errTooLarge) {
 			s.err = err
+			if s.large = ev.data; !data {
+				_, value, _ := bytes.Cut(s.line, []byte(":"))
+				s.large = bytes.Clone(value)
+			}
 			return event{}, err
 		}
 		if err != nil {
@@ -87,7 +95,7 @@ func (s *events) next() (event, error) {
 			}
 		}
 		if int64(len(ev.data)) > s.limit {
-			s.err = errTooLarge
+			s.err, s.large = errTooLarge, ev.data
 			return event{}, errTooLarge
 		}
 		if ev.partial {
@@ -140,7 +148,6 @@ func (s *events) readLine(limit int64) ([]byte, error) {
 
 // trimBOM takes a byte order mark off the start of the stream.
 func (s *events) trimBOM(line []byte, whole bool) []byte {
-	const bom = "\xef\xbb\xbf"
 	if s.begun || len(line) < len(bom) && !whole {
 		return line
 	}

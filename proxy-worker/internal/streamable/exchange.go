@@ -1,6 +1,7 @@
 package streamable
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -81,7 +82,10 @@ func (l *link) answer(ctx context.Context, m mcpclient.Message, resp *http.Respo
 		return l.follow(ctx, m, resp.Body)
 	}
 	raw, err := readAll(resp.Body, l.t.max)
+	raw = bytes.TrimPrefix(raw, []byte(bom))
 	switch {
+	case errors.Is(err, errTooLarge):
+		return nil, resp.Body, mcpclient.TooLarge(m.Method, resp.ContentLength, l.t.max)
 	case err != nil:
 		return nil, resp.Body, l.t.noAnswer("the connection broke before the server's answer was complete", err)
 	case len(raw) == 0:
@@ -91,6 +95,9 @@ func (l *link) answer(ctx context.Context, m mcpclient.Message, resp *http.Respo
 	}
 	in, err := mcpclient.DecodeIncoming(raw)
 	if err != nil {
+		if id, response := mcpclient.ReadableID(raw); response && (id == "" || id == m.ID) {
+			return nil, resp.Body, mcpclient.Unreadable(m.Method)
+		}
 		return nil, resp.Body, l.t.noAnswer("the server's answer is not a JSON-RPC message", nil)
 	}
 	switch match(in, m.ID) {

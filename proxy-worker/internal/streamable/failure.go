@@ -63,10 +63,6 @@ func (t *Transport) noAnswer(message string, cause error) *mcpclient.Error {
 	if cause != nil {
 		e.Detail = t.detail(cause)
 	}
-	if errors.Is(cause, errTooLarge) {
-		e.Retryable = false
-		e.Message = fmt.Sprintf("the server's answer is over the limit of %d bytes", t.max)
-	}
 	return e
 }
 

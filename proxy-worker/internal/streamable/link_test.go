@@ -169,6 +169,8 @@ func TestOutcomes(t *testing.T) {
 	const (
 		refused = mcpclient.Refused
 		sent    = mcpclient.Sent
+
+		answered = mcpclient.Answered
 	)
 	for name, c := range map[string]struct {
 		respond   http.HandlerFunc
@@ -200,10 +202,10 @@ func TestOutcomes(t *testing.T) {
 		"200 empty": {status(200, "", "Content-Type", "application/json"), sent, true, 0},
 		"no JSON":   {status(200, "{oops", "Content-Type", "application/json"), sent, true, 0},
 		"HTML":      {status(200, "<html>", "Content-Type", "text/html"), sent, true, 0},
-		"JSON 1.0":  {status(200, `{"jsonrpc":"1.0","id":7,"result":{}}`, "Content-Type", "application/json"), sent, false, 0},
-		"both":      {status(200, `{"jsonrpc":"2.0","id":7,"result":{},"error":{}}`, "Content-Type", "application/json"), sent, false, 0},
+		"JSON 1.0":  {status(200, `{"jsonrpc":"1.0","id":7,"result":{}}`, "Content-Type", "application/json"), answered, false, 0},
+		"both":      {status(200, `{"jsonrpc":"2.0","id":7,"result":{},"error":{}}`, "Content-Type", "application/json"), answered, false, 0},
 		"other id":  {status(200, `{"jsonrpc":"2.0","id":8,"result":{}}`, "Content-Type", "application/json"), sent, true, 0},
-		"too large": {status(200, `{"jsonrpc":"2.0","id":7,"result":{"x":"`+string(make([]byte, 1<<20))+`"}}`, "Content-Type", "application/json"), sent, false, 0},
+		"too large": {status(200, `{"jsonrpc":"2.0","id":7,"result":{"x":"`+string(make([]byte, 1<<20))+`"}}`, "Content-Type", "application/json"), answered, false, 0},
 		"cut":       {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, sent, true, 0},
 		"cut in the body": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "1000")
@@ -222,7 +224,7 @@ func TestOutcomes(t *testing.T) {
 					return
 				}
 			}
-		}, sent, false, 0},
+		}, answered, false, 0},
 		"error body without end": {func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusBadRequest)
 			for {
@@ -239,8 +241,12 @@ func TestOutcomes(t *testing.T) {
 					return
 				}
 			}
-		}, sent, false, 0},
-		"malformed event":      {func(w http.ResponseWriter, _ *http.Request) { stream(w, "data: {\"jsonrpc\":\"2.0\",\"id\":7}\n\n") }, sent, false, 0},
+		}, answered, false, 0},
+		"malformed event": {func(w http.ResponseWriter, _ *http.Request) { stream(w, "data: {\"jsonrpc\":\"2.0\",\"id\":7}\n\n") }, answered, false, 0},
+		"NaN":             {status(200, `{"jsonrpc":"2.0","id":7,"result":{"x":NaN}}`, "Content-Type", "application/json"), answered, false, 0},
+		"NaN in an event": {func(w http.ResponseWriter, _ *http.Request) {
+			stream(w, "data: {\"result\":{\"x\":NaN},\"jsonrpc\":\"2.0\",\"id\":7}\n\n")
+		}, answered, false, 0},
 		"unlawful redirect":    {status(302, "", "Location", "/elsewhere"), refused, false, 0},
 		"redirect to nowhere":  {status(307, ""), refused, false, 0},
 		"redirects in circles": {status(308, "", "Location", "/?token="+secret), refused, false, 0},

@@ -96,6 +96,10 @@ func (f *sseFrames) Read() (json.RawMessage, error) {
 		if err != nil {
 			e := f.t.noAnswer("the server ended its stream", err)
 			e.Lost = true
+			if errors.Is(err, errTooLarge) {
+				e.Message = "the connection was given up because of another message of the server"
+				return nil, &mcpclient.Oversize{Start: f.stream.large, Size: int64(len(f.stream.large)), Limit: f.t.max, Lost: e}
+			}
 			return nil, e
 		}
 		if len(ev.data) > 0 && (ev.name == "" || ev.name == "message") {

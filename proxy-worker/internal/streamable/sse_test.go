@@ -95,6 +95,12 @@ func TestSSEFailures(t *testing.T) {
 		"too large": {func(_ http.ResponseWriter, out chan<- string) {
 			out <- "data: " + strings.Repeat("x", 2<<20) + "\n\n"
 		}, mcpclient.Sent, true},
+		"too large answer": {func(_ http.ResponseWriter, out chan<- string) {
+			out <- `data: {"jsonrpc":"2.0","id":7,"result":{"x":"` + strings.Repeat("x", 2<<20) + "\"}}\n\n"
+		}, mcpclient.Answered, false},
+		"NaN": {func(_ http.ResponseWriter, out chan<- string) {
+			out <- `data: {"jsonrpc":"2.0","id":7,"result":{"x":NaN}}` + "\n\n"
+		}, mcpclient.Answered, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -45,13 +45,16 @@ func (l *link) follow(ctx context.Context, m mcpclient.Message, body io.ReadClos
 			return nil, body, ctx.Err()
 		}
 		if me, ok := errors.AsType[*malformedError](err); ok {
-			return nil, body, mcpclient.Malformed(m.Method, me.fault)
+			return nil, body, me.of(m.Method)
+		}
+		if errors.Is(err, errTooLarge) {
+			return nil, body, mcpclient.TooLarge(m.Method, 0, l.t.max)
 		}
 		broken := l.t.noAnswer("the server's stream ended before its answer", err)
 		if idle++; at.seen != seen {
 			idle = 0
 		}
-		if m.Version != "" || at.id == "" || idle == maxTries || errors.Is(err, errTooLarge) {
+		if m.Version != "" || at.id == "" || idle == maxTries {
 			return nil, body, broken
 		}
 		_ = body.Close()
@@ -143,10 +146,18 @@ func (l *link) open(ctx context.Context, at position) (io.ReadCloser, error) {
 	return resp.Body, nil
 }
 
-// malformedError is a message with the request's ID that is no JSON-RPC response.
+// malformedError is a message with the request's ID that is no JSON-RPC response;
+// without a fault it is no JSON.
 type malformedError struct{ fault error }
 
-func (e *malformedError) Error() string { return e.fault.Error() }
+func (e *malformedError) Error() string { return "a malformed answer" }
+
+func (e *malformedError) of(method string) *mcpclient.Error {
+	if e.fault == nil {
+		return mcpclient.Unreadable(method)
+	}
+	return mcpclient.Malformed(method, e.fault)
+}
 
 // read hands on what comes on a stream until the response to id is there, or the
 // stream ends.
@@ -173,6 +184,9 @@ func (l *link) read(stream *events, id string, at *position) (json.RawMessage, e
 		}
 		in, err := mcpclient.DecodeIncoming(ev.data)
 		if err != nil {
+			if owner, response := mcpclient.ReadableID(ev.data); id != "" && response && !ev.partial && (owner == "" || owner == id) {
+				return nil, &malformedError{}
+			}
 			if !ev.partial {
 				l.t.log.Debug("an event of the server is no JSON-RPC message", "bytes", len(ev.data))
 			}
