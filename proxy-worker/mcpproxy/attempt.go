@@ -12,6 +12,7 @@ import (
 	"github.com/durable-mcp/durable-mcp/tool-sdk/resultmap"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 )
 
@@ -32,7 +33,8 @@ type attempt struct {
 	runtime *runtime
 	log     *slog.Logger
 	number  int32
-	most    int32 // attempts; the last one ends with a final error
+	most    int32  // attempts; the last one ends with a final error
+	detail  string // of a fault, for the log
 	// wasSending says that an earlier attempt may have sent a request that must not
 	// be sent twice.
 	wasSending bool
@@ -48,7 +50,7 @@ func (p *Proxy) newAttempt(ctx context.Context) (at *attempt, end func(), err er
 	r := p.current()
 	if r == nil {
 		return nil, nil, temporal.NewApplicationErrorWithOptions("The Worker stops", string(contract.CodeUnavailable),
-			temporal.ApplicationErrorOptions{NextRetryDelay: time.Second})
+			temporal.ApplicationErrorOptions{NextRetryDelay: time.Second, Category: temporal.ApplicationErrorCategoryBenign})
 	}
 	at = &attempt{ctx: ctx, runtime: r, log: p.log, number: activity.GetInfo(ctx).Attempt, note: noteNothing}
 	if activity.HasHeartbeatDetails(ctx) {
@@ -156,7 +158,7 @@ func (at *attempt) again(message string, delay time.Duration) error {
 		return final(&contract.Failure{Code: contract.CodeUnavailable, Message: message})
 	}
 	return temporal.NewApplicationErrorWithOptions(message, string(contract.CodeUnavailable),
-		temporal.ApplicationErrorOptions{NextRetryDelay: delay})
+		temporal.ApplicationErrorOptions{NextRetryDelay: delay, Category: temporal.ApplicationErrorCategoryBenign})
 }
 
 // unknown ends a call that may have taken effect.
@@ -167,8 +169,19 @@ func unknown(message string, cause error) error {
 	})
 }
 
-// final ends the call.
+// final ends the call. To the SDK the error is benign, so that it logs no answer
+// of a tool as an error of the Worker: what there is to say, [attempt.report] does.
 func final(f *contract.Failure) error {
 	f.Retryable = false
-	return resultmap.ApplicationError(f)
+	err := resultmap.ApplicationError(f)
+	var app *temporal.ApplicationError
+	var details converter.RawValue
+	if !errors.As(err, &app) || app.HasDetails() && app.Details(&details) != nil {
+		return err
+	}
+	o := temporal.ApplicationErrorOptions{NonRetryable: true, Category: temporal.ApplicationErrorCategoryBenign}
+	if app.HasDetails() {
+		o.Details = []any{details}
+	}
+	return temporal.NewApplicationErrorWithOptions(app.Message(), app.Type(), o)
 }

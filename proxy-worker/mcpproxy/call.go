@@ -70,13 +70,16 @@ func (p *Proxy) activities() map[string]any {
 func (p *Proxy) activityName(operation string) string { return p.name + "." + operation }
 
 // runCall is the activity behind a tool.
-func (p *Proxy) runCall(ctx context.Context, input converter.RawValue, c call) (converter.RawValue, error) {
+func (p *Proxy) runCall(ctx context.Context, input converter.RawValue, c call) (_ converter.RawValue, err error) {
 	none := converter.RawValue{}
 	at, end, err := p.newAttempt(ctx)
 	if err != nil {
 		return none, err
 	}
-	defer end()
+	defer func() {
+		end()
+		at.report(c.Tool, err)
+	}()
 	raw, err := resultmap.JSON(input)
 	if err != nil {
 		return none, final(resultmap.FromError(err))
@@ -144,6 +147,7 @@ func (at *attempt) unlisted(server string, err error) error {
 	}
 	message := fmt.Sprintf("The tools of the server %q could not be listed", server)
 	if failed, ok := errors.AsType[*mcpclient.Error](err); ok {
+		at.detail = failed.Detail
 		message += ": " + failed.Message
 		return at.again(message, failed.RetryAfter)
 	}
@@ -196,13 +200,16 @@ func fitting(answer json.RawMessage) (converter.RawValue, error) {
 
 // runMethod is the activity behind a method of MCP that is no tool. All of them
 // only read.
-func (p *Proxy) runMethod(ctx context.Context, method, capability, nameKey string, input converter.RawValue, c call) (converter.RawValue, error) {
+func (p *Proxy) runMethod(ctx context.Context, method, capability, nameKey string, input converter.RawValue, c call) (_ converter.RawValue, err error) {
 	none := converter.RawValue{}
 	at, end, err := p.newAttempt(ctx)
 	if err != nil {
 		return none, err
 	}
-	defer end()
+	defer func() {
+		end()
+		at.report(method, err)
+	}()
 	raw, err := resultmap.JSON(input)
 	if err != nil {
 		return none, final(resultmap.FromError(err))
@@ -248,13 +255,16 @@ func (p *Proxy) runMethod(ctx context.Context, method, capability, nameKey strin
 }
 
 // runList is the activity behind the list while there is none yet.
-func (p *Proxy) runList(ctx context.Context, cursor string) (converter.RawValue, error) {
+func (p *Proxy) runList(ctx context.Context, cursor string) (_ converter.RawValue, err error) {
 	none := converter.RawValue{}
 	at, end, err := p.newAttempt(ctx)
 	if err != nil {
 		return none, err
 	}
-	defer end()
+	defer func() {
+		end()
+		at.report(contract.OperationListTools, err)
+	}()
 	at.most = listPolicy().Retry.MaximumAttempts
 	list := at.runtime.catalog.list()
 	if list == nil {

@@ -121,14 +121,6 @@ func TestAnswersOfTheUpstreamReachTheCaller(t *testing.T) {
 		require.Contains(t, f.Message, "2097")
 		require.Equal(t, before+1, s.count("tools/call"))
 	})
-	t.Run("so is an answer over the limit of a message", func(t *testing.T) { //nolint:paralleltest // the parts share a server
-		before := s.count("tools/call")
-		set(`{"content":[{"type":"text","text":"`+strings.Repeat("x", 17<<20)+`"}]}`, nil)
-		f := c.fails("echo", `{}`)
-		require.Equal(t, contract.CodePayloadTooLarge, f.Code)
-		require.Contains(t, f.Message, "16777216")
-		require.Equal(t, before+1, s.count("tools/call"))
-	})
 	t.Run("what is no result is said", func(t *testing.T) { //nolint:paralleltest // the parts share a server
 		set(`{"content":"text"}`, nil)
 		require.Contains(t, c.fails("echo", `{}`).Message, "its answer is none of a tool: result: content")

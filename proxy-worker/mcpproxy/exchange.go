@@ -145,7 +145,7 @@ func (x *exchange) ended(ctx context.Context, err error) error {
 
 // failed is for the errors of the client.
 func (x *exchange) failed(failed *mcpclient.Error, sent bool) error {
-	x.log.Warn("mcpproxy: call", append([]any{"what", x.what, "attempt", x.number, "sent", sent}, errorAttributes(failed)...)...)
+	x.detail = failed.Detail
 	message := fmt.Sprintf("%s of the server %q: %s", x.what, x.server, failed.Message)
 	switch {
 	case failed.TooLarge:
@@ -177,7 +177,7 @@ func (x *exchange) stopped(cause error, sent bool) error {
 
 // broken is for errors that are nobody's answer.
 func (x *exchange) broken(err error, sent bool) error {
-	x.log.Error("mcpproxy: call", "what", x.what, "error", err)
+	x.detail = err.Error()
 	if sent && !x.plan.repeatable {
 		return unknown(fmt.Sprintf("The call of %s failed in the proxy.", x.what), err)
 	}

@@ -36,7 +36,7 @@ func (o *Oversize) answer(method string) *Error {
 func TooLarge(method string, size, limit int64) *Error {
 	has := fmt.Sprintf("%d bytes", size)
 	if size <= limit {
-		has = "too many bytes"
+		has = fmt.Sprintf("more than %d bytes", limit)
 	}
 	return &Error{Outcome: Answered, TooLarge: true, Message: fmt.Sprintf(
 		"the server's answer to %s has %s, and the limit of a message is %d bytes", method, has, limit)}

@@ -100,7 +100,7 @@ func TestAnAnswerWithoutEndEndsTheProcess(t *testing.T) {
 	_, err := try(t.Context(), s, "endless", "")
 	e := failure(t, err)
 	require.True(t, e.TooLarge)
-	require.Contains(t, e.Message, "too many bytes")
+	require.Contains(t, e.Message, "more than 16777216 bytes")
 	e = failure(t, <-other)
 	require.True(t, e.Lost && e.Retryable)
 	require.Contains(t, e.Message, "for another request")

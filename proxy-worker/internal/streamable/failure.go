@@ -83,13 +83,15 @@ func (t *Transport) status(resp *http.Response, session bool) *mcpclient.Error {
 	case code == http.StatusForbidden:
 		e.Message = "the server forbids the request (HTTP status 403)"
 	case code == http.StatusTooManyRequests:
-		e.Retryable, e.RetryAfter = true, retryAfter(resp.Header)
+		e.Retryable = true
 		e.Message = "the server has too many requests (HTTP status 429)"
+		wait(e, retryAfter(resp.Header))
 	case code == http.StatusRequestTimeout, code == http.StatusTooEarly, code == http.StatusMisdirectedRequest:
 		e.Retryable = true
 	case code >= 500:
-		e.Outcome, e.Retryable, e.RetryAfter = mcpclient.Sent, true, retryAfter(resp.Header)
+		e.Outcome, e.Retryable = mcpclient.Sent, true
 		e.Message = fmt.Sprintf("the server failed with HTTP status %d", code)
+		wait(e, retryAfter(resp.Header))
 	}
 	return e
 }
@@ -113,7 +115,15 @@ func retryAfter(h http.Header) time.Duration {
 	} else if at, err := http.ParseTime(value); err == nil {
 		wait = time.Until(at)
 	}
-	return min(max(wait, 0), maxRetryAfter)
+	return max(wait, 0)
+}
+
+// wait keeps how long the server asks to be left alone.
+func wait(e *mcpclient.Error, asked time.Duration) {
+	e.RetryAfter = min(asked, maxRetryAfter)
+	if asked > 0 {
+		e.Message += fmt.Sprintf(", and asks to wait for %v", asked.Round(time.Second))
+	}
 }
 
 // ended turns the error of a call whose context has ended into that context's.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -270,6 +271,7 @@ func TestOutcomes(t *testing.T) {
 			require.Equal(t, c.retryable, e.Retryable, e.Message)
 			require.False(t, e.Lost)
 			require.Equal(t, c.after, e.RetryAfter.Round(time.Second))
+			require.Equal(t, c.after > 0, regexp.MustCompile("asks to wait for .*[0-9]s").MatchString(e.Message), e.Message)
 			require.NotContains(t, e.Message, "127.0.0.1")
 			if name != "redirects in circles" {
 				require.EqualValues(t, 1, times.Load(), "the request was repeated")
