@@ -63,7 +63,7 @@ func TestUsageErrors(t *testing.T) {
 		`check takes no arguments, but there is "x"`:        {"check", "--config", "-", "x"},
 		`serve takes no arguments, but there is "x"`:        {"serve", "--config", "-", "x"},
 		"/nowhere/at/all: no such file or directory":        {"check", "--config", "/nowhere/at/all"},
-		`there is no server "c"; the nearest is "a"`:        {"--config", "-", "--server", "c"},
+		`there is no server "c"; known: a, my_server, off`:  {"--config", "-", "--server", "c"},
 		`the server "off" is disabled`:                      {"check", "--config", "-", "--server", "off"},
 		`no endpoint can be named "my_server"`:              {"--config", "-", "--ensure-endpoints"},
 		`give the server a service, like "my-server"`:       {"--config", "-", "--ensure-endpoints"},

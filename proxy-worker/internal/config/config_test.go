@@ -245,6 +245,7 @@ func TestFaults(t *testing.T) {
 		`{"url":"http://h","auth":{"client_id":"i","client_secret":""}}`:                                       "s.auth.client_secret: it is empty (line 1)",
 		`{"url":"http://h","auth":{"client_id":"i","client_secret":"s","scopes":"a b"}}`:                       "s.auth.scopes: want an array of strings, but it is a string (line 1)",
 		`{"url":"http://h","auth":{"client_id":"i","client_secret":"s","token_url":"h/t"}}`:                    "s.auth.token_url: want an http:// or https:// URL (line 1)",
+		`{"url":"http://h","auth":{"client_id":"i","client_secret":"s","token_url":"http://h/t"}}`:             "s.auth.token_url: it must be https, or http on this machine, without user info (line 1)",
 		`{"url":"http://h","type":"sse","auth":{"client_id":"i","client_secret":"s"}}`:                         "s.auth: only Streamable HTTP has it, not the transport sse (line 1)",
 		`{"url":"http://h","headers":{"authorization":"s3cret"},"auth":{"client_id":"i","client_secret":"s"}}`: `s.auth: it sets the header "authorization", which is also under headers; want one of them (line 1)`,
 		`{"command":"c","service":""}`:                                                      "s.service: it is empty (line 1)",
@@ -378,7 +379,7 @@ func TestWarnings(t *testing.T) {
 		}
 	}`, options())
 	require.Equal(t, []string{
-		`["$schema"]: unknown key, ignored; the nearest known one is "mcpServers" (line 2)`,
+		`["$schema"]: unknown key, ignored; known: mcpServers (line 2)`,
 		`mcpServers.a.comand: unknown key, ignored; the nearest known one is "command" (line 5)`,
 		`mcpServers.a.startupTimeout: unknown key, ignored; the nearest known one is "startup_timeout" (line 5)`,
 		`mcpServers.a.max-sessions: unknown key, ignored; the nearest known one is "max_sessions" (line 5)`,
@@ -392,6 +393,17 @@ func TestWarnings(t *testing.T) {
 		`mcpServers.b.auth.secret: unknown key, ignored; the nearest known one is "client_secret" (line 10)`,
 		`mcpServers["My Server"].service: a name with a space, comma or = cannot be given to durable-mcp-connector; give it another service`,
 	}, f.Warnings)
+}
+
+func TestFaultsComeWithTheWarnings(t *testing.T) {
+	t.Parallel()
+
+	_, err := config.Load("-", strings.NewReader(`{"a":{"comand":"x"},"b":{"command":"x","zzz":1},"b":{"command":"y"}}`), options())
+	require.ErrorContains(t, err, `standard input: 2 faults
+  b: there twice, in lines 1 and 1
+  a: it has neither command nor url (line 1)
+  warning: a.comand: unknown key, ignored; the nearest known one is "command" (line 1)
+  warning: b.zzz: unknown key, ignored; known: command, `)
 }
 
 func TestAllFaultsAtOnce(t *testing.T) {
@@ -467,7 +479,7 @@ func TestOnly(t *testing.T) {
 	require.Len(t, f.Servers, 1)
 	require.Equal(t, "b", f.Servers[0].Key)
 	o.Only = []string{"of", "off", "b"}
-	require.Equal(t, []string{`there is no server "of"; the nearest is "off"`, `the server "off" is disabled`}, faults(t, document, o))
+	require.Equal(t, []string{`there is no server "of"; the nearest known one is "off"`, `the server "off" is disabled`}, faults(t, document, o))
 }
 
 func TestPrefixes(t *testing.T) {

@@ -46,18 +46,26 @@ type Skipped struct {
 	Err       error
 }
 
-// Error is a file that is wrong. Faults has one line for each thing that is.
+// Error is a file that is wrong. Faults has one line for each thing that is;
+// Warnings, which may be the reason, are said with them.
 type Error struct {
-	Source string
-	Faults []string
+	Source   string
+	Faults   []string
+	Warnings []string
 }
 
 // Error implements error.
 func (e *Error) Error() string {
+	message := e.Source + ": "
 	if len(e.Faults) == 1 {
-		return e.Source + ": " + e.Faults[0]
+		message += e.Faults[0]
+	} else {
+		message += fmt.Sprintf("%d faults\n  %s", len(e.Faults), strings.Join(e.Faults, "\n  "))
 	}
-	return fmt.Sprintf("%s: %d faults\n  %s", e.Source, len(e.Faults), strings.Join(e.Faults, "\n  "))
+	for _, w := range e.Warnings {
+		message += "\n  warning: " + w
+	}
+	return message
 }
 
 // maxBytes bounds a file; one with a thousand servers has less.
@@ -72,11 +80,11 @@ func Load(source string, stdin io.Reader, o Options) (*File, error) {
 	}
 	data, err := read(source, stdin)
 	if err != nil {
-		return nil, &Error{name, []string{err.Error()}}
+		return nil, &Error{Source: name, Faults: []string{err.Error()}}
 	}
 	f, faults := parse(data, o)
 	if len(faults) > 0 {
-		return nil, &Error{name, faults}
+		return nil, &Error{name, faults, f.Warnings}
 	}
 	return f, nil
 }
@@ -138,7 +146,7 @@ func parse(data []byte, o Options) (*File, []string) {
 	}
 	root, twice, err := parseJSON(data)
 	if err != nil {
-		return nil, []string{err.Error()}
+		return &File{}, []string{err.Error()}
 	}
 	f := &File{}
 	all := faults{twice}
@@ -147,7 +155,7 @@ func parse(data []byte, o Options) (*File, []string) {
 		path, servers = mapKey, nested
 		for _, m := range root.members {
 			if m.key != mapKey {
-				f.Warnings = append(f.Warnings, fmt.Sprintf("%s: unknown key, ignored; the nearest known one is %q (line %d)", join("", m.key), mapKey, m.value.line))
+				f.Warnings = append(f.Warnings, fmt.Sprintf("%s: unknown key, ignored; %s (line %d)", join("", m.key), suggestion(m.key, []string{mapKey}), m.value.line))
 			}
 		}
 	}
@@ -157,7 +165,7 @@ func parse(data []byte, o Options) (*File, []string) {
 			where = "the document"
 		}
 		all.add(where, servers, "want an object of servers, but it is %s", servers.kind)
-		return nil, all.lines
+		return f, all.lines
 	}
 	if len(servers.members) == 0 {
 		all.lines = append(all.lines, "there is no server in it")
@@ -177,7 +185,7 @@ func unknownNames(only []string, servers *node) (lines []string) {
 	}
 	for _, name := range only {
 		if n := servers.member(name); n == nil && len(known) > 0 {
-			lines = append(lines, fmt.Sprintf("there is no server %q; the nearest is %q", name, nearest(name, known)))
+			lines = append(lines, fmt.Sprintf("there is no server %q; %s", name, suggestion(name, known)))
 		} else if n != nil && isDisabled(n) {
 			lines = append(lines, fmt.Sprintf("the server %q is disabled", name))
 		}
@@ -221,7 +229,9 @@ func (f *File) clashes(all *faults) {
 	services, prefixes := map[string]*Server{}, map[string]*Server{}
 	for i := range f.Servers {
 		s := &f.Servers[i]
-		if first := services[s.Service]; first != nil {
+		if first := services[s.Service]; first != nil && first.Key == s.Key {
+			continue // a key that is there twice, which is said
+		} else if first != nil {
 			all.lines = append(all.lines, fmt.Sprintf("%s: it has the same service name as %s; give one of them another service", s.Path, first.Path))
 		} else {
 			services[s.Service] = s

@@ -44,8 +44,8 @@ func (e *entry) object(path string, n *node, known ...string) (object, bool) {
 	}
 	for _, m := range n.members {
 		if len(known) > 0 && !slices.Contains(known, m.key) {
-			*e.warnings = append(*e.warnings, fmt.Sprintf("%s: unknown key, ignored; the nearest known one is %q (line %d)",
-				join(path, m.key), nearest(m.key, known), m.value.line))
+			*e.warnings = append(*e.warnings, fmt.Sprintf("%s: unknown key, ignored; %s (line %d)",
+				join(path, m.key), suggestion(m.key, known), m.value.line))
 		}
 	}
 	return object{e, path, n}, true
@@ -269,23 +269,32 @@ func (o object) duration(key string) time.Duration {
 	}
 }
 
+// suggestion names the known word that is near to one, or else all of them.
+func suggestion(word string, known []string) string {
+	if near, ok := nearest(word, known); ok {
+		return fmt.Sprintf("the nearest known one is %q", near)
+	}
+	return "known: " + strings.Join(known, ", ")
+}
+
 // nearest returns the known word that takes the fewest edits, case, hyphens
-// and underscores aside; a part of a word is near to it.
-func nearest(word string, known []string) string {
+// and underscores aside; a part of a word is near to it. It reports whether one
+// may have been meant for the other.
+func nearest(word string, known []string) (near string, ok bool) {
 	plain := func(s string) string {
 		return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(s))
 	}
 	best, least := "", math.MaxInt
 	for _, k := range known {
 		d := distance(plain(word), plain(k))
-		if strings.Contains(plain(k), plain(word)) {
+		if len(plain(word)) > 2 && strings.Contains(plain(k), plain(word)) {
 			d = min(d, 1)
 		}
 		if d < least {
 			best, least = k, d
 		}
 	}
-	return best
+	return best, least <= max(len(plain(word)), len(plain(best)))/2
 }
 
 // distance is the Levenshtein distance, of words cut to a length that no key has.

@@ -241,10 +241,10 @@ func (o object) patterns(key string) []*regexp.Regexp {
 }
 
 // address returns an http or https URL.
-func (o object) address(key string) string {
-	t := o.filled(key)
+func (o object) address(key string) (t text) {
+	t = o.filled(key)
 	if !t.present {
-		return ""
+		return text{}
 	}
 	u, err := url.Parse(t.value)
 	switch {
@@ -254,6 +254,9 @@ func (o object) address(key string) string {
 		o.reject(t, "want an http:// or https:// URL")
 	case u.Hostname() == "":
 		o.reject(t, "the URL has no host")
+	default:
+		return t
 	}
-	return t.value
+	t.present = false // the fault is said
+	return t
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/durable-mcp/durable-mcp/proxy-worker/internal/oauth"
 	"github.com/durable-mcp/durable-mcp/proxy-worker/mcpproxy"
 )
 
@@ -60,7 +61,7 @@ func (o object) http(s *Server) {
 			o.warn(key, "it has no meaning for a server with a url")
 		}
 	}
-	s.URL, s.HTTP.SSE = o.address("url"), s.Transport == SSE
+	s.URL, s.HTTP.SSE = o.address("url").value, s.Transport == SSE
 	keys, headers := o.textMap("headers")
 	first := map[string]string{}
 	for _, key := range keys {
@@ -130,6 +131,11 @@ func (o object) auth(s *Server, headers map[string]string) {
 	}
 	s.HTTP.Auth.Scopes = values(auth.texts("scopes"))
 	if auth.has("token_url") {
-		s.HTTP.Auth.TokenURL = auth.address("token_url")
+		t := auth.address("token_url")
+		if s.HTTP.Auth.TokenURL = t.value; t.present {
+			if err := oauth.CheckTokenURL(t.value); err != nil {
+				auth.reject(t, "it %v", err)
+			}
+		}
 	}
 }

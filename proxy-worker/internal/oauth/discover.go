@@ -232,6 +232,10 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
+// CheckTokenURL returns an error for a URL that no secret may be sent to, in words
+// that follow its name.
+func CheckTokenURL(raw string) error { return checkURL(raw) }
+
 // checkURL returns an error for a URL that is neither https nor on this machine.
 func checkURL(raw string) error {
 	u, err := url.Parse(raw)
