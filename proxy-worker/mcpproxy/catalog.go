@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,6 +40,8 @@ const (
 	settle = 50 * time.Millisecond
 	// minRefresh bounds how often an upstream's time to live makes it be listed.
 	minRefresh = time.Second
+	// maxRenamed is how many tools one line of the log names.
+	maxRenamed = 20
 )
 
 func newCatalog(ctx context.Context, server string, interval time.Duration, log *slog.Logger, fetch func(context.Context) (*listing, error)) *catalog {
@@ -122,10 +125,19 @@ func (c *catalog) report(old, list *listing) {
 			known[w] = true
 		}
 	}
+	var renamed []string
 	for _, w := range list.warnings {
-		if !known[w] {
+		short, harmless := list.renamed[w]
+		switch {
+		case known[w]:
+		case harmless:
+			renamed = append(renamed, short)
+		default:
 			c.log.Warn("mcpproxy: " + w)
 		}
+	}
+	if n := len(renamed); n > 0 {
+		c.log.Info("mcpproxy: tools are served under other names", "tools", n, "first", strings.Join(renamed[:min(n, maxRenamed)], ", "))
 	}
 	if old == nil || len(old.order) != len(list.order) {
 		c.log.Info("mcpproxy: tools listed", "tools", len(list.order))

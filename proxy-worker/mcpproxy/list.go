@@ -30,6 +30,7 @@ type listing struct {
 	filtered []string        // upstream names
 	hidden   map[string]bool // the names that they would have
 	warnings []string
+	renamed  map[string]string // of those warnings that a tool has another name: in short
 }
 
 // maxAge is how old a listing may be to say that there is no such tool.
@@ -163,6 +164,10 @@ func (l *listing) add(t *tool, object contract.Object, prefix string) {
 	}
 	if t.name != prefix+t.upstream {
 		l.warn("tool %.80q is served as %q: its name cannot be that of an operation", t.upstream, t.name)
+		if l.renamed == nil {
+			l.renamed = map[string]string{}
+		}
+		l.renamed[l.warnings[len(l.warnings)-1]] = fmt.Sprintf("%.80q as %s", t.upstream, t.name)
 	}
 	object.Set("name", contract.Quote(t.name))
 	object.Set("_meta", meta.JSON())

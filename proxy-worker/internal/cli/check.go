@@ -8,6 +8,7 @@ import (
 	"sync"
 	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"github.com/durable-mcp/durable-mcp/proxy-worker/internal/mcpclient"
 	"github.com/durable-mcp/durable-mcp/proxy-worker/mcpproxy"
@@ -194,7 +195,9 @@ func (r *serverReport) writeTools(b *strings.Builder) {
 		fmt.Fprintln(b, "  no tools")
 		return
 	}
-	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	var table strings.Builder
+	above := make([]string, 1, len(r.Tools)+1) // of the heading and each row
+	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "  TOOL\tRUN AGAIN\tWHY\tATTEMPTS\tONE ATTEMPT\tIN ALL\tHEARTBEAT")
 	for i := range r.Tools {
 		t := &r.Tools[i]
@@ -205,10 +208,36 @@ func (r *serverReport) writeTools(b *strings.Builder) {
 		if t.Repeatable {
 			again = "yes"
 		}
+		long := ""
+		if utf8.RuneCountInString(name) > nameWidth {
+			long, name = fmt.Sprintf("  %s\n", cut(name, lineWidth-2)), ""
+		}
+		above = append(above, long)
 		fmt.Fprintf(w, "  %s\t%s\t%s\t%d\t%s\t%s\t%s\n", name, again, t.Why, t.Policy.Retry.MaximumAttempts,
 			short(t.Policy.StartToClose), short(t.Policy.ScheduleToClose), short(t.Policy.Heartbeat))
 	}
 	_ = w.Flush() // a builder takes everything
+	row := 0
+	for line := range strings.Lines(table.String()) {
+		b.WriteString(above[row])
+		b.WriteString(line)
+		row++
+	}
+}
+
+// The report is for a terminal of lineWidth columns: a name that would make the
+// table wider has a line of its own.
+const (
+	lineWidth = 100
+	nameWidth = 18
+)
+
+// cut shortens a text to so many characters.
+func cut(s string, most int) string {
+	if r := []rune(s); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return s
 }
 
 // short prints a time without the zeros that Go adds: 10m, 1h.

@@ -28,11 +28,12 @@ func TestCheck(t *testing.T) {
 	require.Empty(t, p.err.String())
 	require.Equal(t, `box (service box-service): Box�[2J 1.2, MCP 2025-11-25
   session: caller (the protocol has session state; "shared" is faster for a server that keeps none)
-  TOOL                 RUN AGAIN  WHY            ATTEMPTS  ONE ATTEMPT  IN ALL  HEARTBEAT
-  b_look (look)        yes        tool_policies  2         10m          1h      2.5s
-  b_put (put)          no         tool_policies  5         10m          1h      10s
-  b_send (send)        yes        policy         5         1m30s        1h      10s
-  b_get_all (get/all)  yes        policy         5         1m30s        1h      10s
+  TOOL           RUN AGAIN  WHY            ATTEMPTS  ONE ATTEMPT  IN ALL  HEARTBEAT
+  b_look (look)  yes        tool_policies  2         10m          1h      2.5s
+  b_put (put)    no         tool_policies  5         10m          1h      10s
+  b_send (send)  yes        policy         5         1m30s        1h      10s
+  b_get_all (get/all)
+                 yes        policy         5         1m30s        1h      10s
   left out by tool_filters: pay
   warning: tool "get/all" is served as "b_get_all": its name cannot be that of an operation
 shared: scripted 1.2, MCP 2025-11-25

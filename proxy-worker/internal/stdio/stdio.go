@@ -45,6 +45,7 @@ func New(o Options) *Transport {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	o.Logger = mcpclient.Limited(o.Logger)
 	if o.Redact == nil {
 		o.Redact = func(s string) string { return s }
 	}

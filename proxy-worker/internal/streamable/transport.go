@@ -82,6 +82,7 @@ func New(o Options) (*Transport, error) {
 	if t.log == nil {
 		t.log = slog.New(slog.DiscardHandler)
 	}
+	t.log = mcpclient.Limited(t.log)
 	base := o.Client
 	if base == nil {
 		base = &http.Client{Transport: newHTTPTransport()}
