@@ -32,7 +32,7 @@ func TestUnknownNameIsLookedFor(t *testing.T) {
 	service := temporal.StartService(t)
 	service.SetManifest(t, manifest("echo"))
 	p := temporal.StartStdio(t, "--service", service.Name, "--refresh-interval", "1h", "--poll-tools", "off").Speak(t, harness.Revision2025November)
-	require.Equal(t, []string{"echo"}, listTools(t, p).names(t))
+	require.Equal(t, []string{"echo"}, p.ListTools(t).Names(t))
 	require.Equal(t, -32602, p.ToolError(t, "note", `{}`).Code)
 
 	service.SetManifest(t, manifest("echo", "note"))
@@ -40,7 +40,7 @@ func TestUnknownNameIsLookedFor(t *testing.T) {
 		m := p.StartTool(t, "note", `{"a":1}`).Answer(t)
 		return m.Error == nil && string(m.ToolResult(t).Structured) == `{"a":1}`
 	})
-	require.Equal(t, []string{"echo", "note"}, listTools(t, p).names(t))
+	require.Equal(t, []string{"echo", "note"}, p.ListTools(t).Names(t))
 	p.Stdio.Await(t, "list_changed", harness.IsNotification("notifications/tools/list_changed"))
 }
 
@@ -53,7 +53,7 @@ func TestLooksForUnknownNamesAreShared(t *testing.T) {
 	service := temporal.StartService(t)
 	service.SetManifest(t, manifest("echo"))
 	p := temporal.StartHTTP(t, "--service", service.Name, "--refresh-interval", "1h").Speak(harness.Revision2025November)
-	listTools(t, p)
+	p.ListTools(t)
 	require.Equal(t, 1, service.Effects(t, "list_tools"))
 	began := time.Now()
 	var group errgroup.Group
@@ -95,7 +95,7 @@ func TestListChanged(t *testing.T) {
 	modern := temporal.StartStdio(t, args...).Speak(t, harness.Revision2026)
 	var listens []*harness.Pending
 	for _, p := range []*harness.Peer{listener, modern} {
-		require.Equal(t, []string{"echo"}, listTools(t, p).names(t))
+		require.Equal(t, []string{"echo"}, p.ListTools(t).Names(t))
 		listen := p.Request(t, "subscriptions/listen", `{"notifications":{"toolsListChanged":true}}`)
 		ack := listen.Await(t, "acknowledgement", harness.IsNotification("notifications/subscriptions/acknowledged"))
 		require.Contains(t, string(ack.Params), `"toolsListChanged":true`)
@@ -105,24 +105,24 @@ func TestListChanged(t *testing.T) {
 	changed := make(chan struct{}, 10)
 	session := server.Connect(t, "", &mcp.ClientOptions{ToolListChangedHandler: func(_ context.Context, _ *mcp.ToolListChangedRequest) { changed <- struct{}{} }})
 	for _, p := range stdio {
-		require.Equal(t, []string{"echo"}, listTools(t, p).names(t))
+		require.Equal(t, []string{"echo"}, p.ListTools(t).Names(t))
 	}
 
 	service.SetManifest(t, manifest("echo", "note"))
 	changedAt := time.Now()
 	heard := func(p *harness.Peer) func(harness.Message) bool { // of this change, not of the first list
 		return func(m harness.Message) bool {
-			return m.Method == "notifications/tools/list_changed" && m.At.After(changedAt) && len(listTools(t, p).Tools) == 2
+			return m.Method == "notifications/tools/list_changed" && m.At.After(changedAt) && len(p.ListTools(t).Tools) == 2
 		}
 	}
 	for _, p := range stdio {
 		p.Stdio.Await(t, "list_changed", heard(p))
-		require.Equal(t, []string{"echo", "note"}, listTools(t, p).names(t))
+		require.Equal(t, []string{"echo", "note"}, p.ListTools(t).Names(t))
 	}
 	for i, p := range []*harness.Peer{listener, modern} {
 		m := listens[i].Await(t, "list_changed", heard(p))
 		require.Contains(t, string(m.Params), "io.modelcontextprotocol/subscriptionId")
-		require.Equal(t, []string{"echo", "note"}, listTools(t, p).names(t))
+		require.Equal(t, []string{"echo", "note"}, p.ListTools(t).Names(t))
 	}
 	select {
 	case <-changed:
@@ -135,7 +135,7 @@ func TestListChanged(t *testing.T) {
 	again := time.Now()
 	service.SetManifest(t, strings.Replace(manifest("echo", "note"), "A tool.", "Another tool.", 1))
 	listens[0].Await(t, "list_changed", func(m harness.Message) bool {
-		_, echo := listTools(t, listener).find(t, "echo")
+		_, echo := listener.ListTools(t).Find(t, "echo")
 		return m.Method == "notifications/tools/list_changed" && m.At.After(again) && string(echo["description"]) == `"Another tool."`
 	})
 }
@@ -149,8 +149,8 @@ func TestPrefixes(t *testing.T) {
 	b.SetManifest(t, manifest("echo", "headers"))
 	p := temporal.StartStdio(t, "--service", a.Name+",prefix=one", "--service", b.Name+"="+b.Name+",prefix=two-", "--poll-tools", "off",
 		"--wait-budget", "1s").Speak(t, harness.Revision2026)
-	list := listTools(t, p)
-	require.Equal(t, []string{"one_echo", "one_note", "two-echo", "two-headers"}, list.names(t))
+	list := p.ListTools(t)
+	require.Equal(t, []string{"one_echo", "one_note", "two-echo", "two-headers"}, list.Names(t))
 	require.Contains(t, string(list.Meta["io.temporal/warnings"]), "with the prefix")
 	require.Equal(t, `{"a":1}`, string(p.Tool(t, "one_echo", `{"a":1}`).Structured))
 	require.Equal(t, `{"a":1}`, string(p.Tool(t, "two-echo", `{"a":1}`).Structured))
@@ -170,8 +170,8 @@ func TestClash(t *testing.T) {
 	a.SetManifest(t, manifest("echo", "note"))
 	b.SetManifest(t, manifest("note", "pick", "get_operation_result"))
 	p := temporal.StartStdio(t, "--service", a.Name, "--service", b.Name, "--poll-tools", "off").Speak(t, harness.Revision2026)
-	list := listTools(t, p)
-	require.Equal(t, []string{"echo", "note", "pick"}, list.names(t))
+	list := p.ListTools(t)
+	require.Equal(t, []string{"echo", "note", "pick"}, list.Names(t))
 	var warnings []string
 	require.NoError(t, json.Unmarshal(list.Meta["io.temporal/warnings"], &warnings))
 	text := strings.Join(warnings, "\n")
@@ -208,8 +208,8 @@ func TestBadManifests(t *testing.T) {
 			service.SetManifest(t, document)
 			service.Start(t)
 			p := temporal.StartStdio(t, "--service", service.Name, "--service", good.Name).Speak(t, harness.Revision2026)
-			list := listTools(t, p)
-			require.Contains(t, list.names(t), "echo")
+			list := p.ListTools(t)
+			require.Contains(t, list.Names(t), "echo")
 			warnings := string(list.Meta["io.temporal/warnings"])
 			require.Contains(t, warnings, service.Name)
 			t.Log(warnings)
@@ -224,9 +224,9 @@ func TestBadManifests(t *testing.T) {
 			{"name":"list_tools","description":"x","inputSchema":{"type":"object"}}],"_meta":{"io.temporal/contract":99}}`)
 		service.Start(t)
 		p := temporal.StartStdio(t, "--service", service.Name, "--poll-tools", "off").Speak(t, harness.Revision2026)
-		list := listTools(t, p)
-		require.Equal(t, []string{"ok"}, list.names(t))
-		raw, _ := list.find(t, "ok")
+		list := p.ListTools(t)
+		require.Equal(t, []string{"ok"}, list.Names(t))
+		raw, _ := list.Find(t, "ok")
 		require.Contains(t, string(raw), `"future":{"n":1e400}`)
 		warnings := string(list.Meta["io.temporal/warnings"])
 		for _, part := range []string{"tools[0]", "no_schema", "bad_schema", "tools[4]", "tools[5]", "list_tools", "99"} {
@@ -248,7 +248,7 @@ func TestReturnedWorker(t *testing.T) {
 	p := temporal.StartStdio(t, "--service", service.Name, "--service", good.Name+",prefix=kit",
 		"--discovery-timeout", "2s", "--refresh-interval", "1s").Speak(t, harness.Revision2025November)
 	served := func() bool {
-		return slices.Contains(listTools(t, p).names(t), "note")
+		return slices.Contains(p.ListTools(t).Names(t), "note")
 	}
 	require.False(t, served())
 	away := time.Now()
@@ -272,14 +272,14 @@ func TestReturnedWorker(t *testing.T) {
 	service.Kill()
 	gone := time.Now()
 	harness.Until(t, func() bool {
-		return strings.Contains(string(listTools(t, p).Meta["io.temporal/warnings"]), "did not answer")
+		return strings.Contains(string(p.ListTools(t).Meta["io.temporal/warnings"]), "did not answer")
 	})
 	noticed := time.Since(gone)
 	require.True(t, served(), "the tools that it had stay served")
 	service.Start(t)
 	returned = time.Now()
 	harness.Until(t, func() bool {
-		return !strings.Contains(string(listTools(t, p).Meta["io.temporal/warnings"]), "did not answer")
+		return !strings.Contains(string(p.ListTools(t).Meta["io.temporal/warnings"]), "did not answer")
 	})
 	again := time.Since(returned)
 	require.False(t, p.Tool(t, "note", `{"line":"`+line+`"}`).IsError)
@@ -301,7 +301,7 @@ func TestCallsWaitForAWorker(t *testing.T) {
 	service := temporal.StartService(t)
 	service.SetManifest(t, manifest("note"))
 	p := temporal.StartStdio(t, "--service", service.Name, "--wait-budget", "2m").Speak(t, harness.Revision2025November)
-	listTools(t, p)
+	p.ListTools(t)
 	service.Kill()
 	line := harness.Unique("line")
 	const calls = 3 // twice as many would block the endpoint for a minute

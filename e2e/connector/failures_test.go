@@ -131,13 +131,13 @@ func TestDeadServices(t *testing.T) {
 	p := temporal.StartStdio(t, "--service", "absent=no-such-endpoint", "--service", idle.Name, "--service", kit.Name,
 		"--service", "wrong="+kit.Name, "--discovery-timeout", "5s").Speak(t, harness.Revision2025November)
 	began := time.Now()
-	list := listTools(t, p)
+	list := p.ListTools(t)
 	require.Less(t, time.Since(began), 10*time.Second)
-	require.Contains(t, list.names(t), "echo")
+	require.Contains(t, list.Names(t), "echo")
 	var text string
 	harness.Until(t, func() bool {
 		var warnings []string
-		require.NoError(t, json.Unmarshal(listTools(t, p).Meta["io.temporal/warnings"], &warnings))
+		require.NoError(t, json.Unmarshal(p.ListTools(t).Meta["io.temporal/warnings"], &warnings))
 		text = strings.Join(warnings, "\n")
 		return strings.Contains(text, "no worker polls")
 	})
@@ -158,8 +158,8 @@ func TestFeatureOff(t *testing.T) {
 	temporal := harness.StartTemporal(t)
 	service := temporal.StartService(t)
 	p := temporal.StartStdio(t, "--service", service.Name).Speak(t, harness.Revision2026)
-	list := listTools(t, p)
-	require.Equal(t, []string{"cancel_operation", "get_operation_result", "list_operations"}, list.names(t))
+	list := p.ListTools(t)
+	require.Equal(t, []string{"cancel_operation", "get_operation_result", "list_operations"}, list.Names(t))
 	require.Contains(t, string(list.Meta["io.temporal/warnings"]), "nexusoperation.enableStandalone=true")
 	require.NotNil(t, list.TTL)
 	require.Equal(t, 1000, *list.TTL, "more may come soon")
@@ -193,7 +193,7 @@ func TestNoWorkerTakesTheCall(t *testing.T) {
 		{"name":"note","description":"x","inputSchema":{"type":"object"},"_meta":{"io.temporal/scheduleToCloseTimeoutMs":15000}},
 		{"name":"pick","description":"x","inputSchema":{"type":"object"}}]}`)
 	p := temporal.StartStdio(t, "--service", service.Name, "--wait-budget", "20s").Speak(t, harness.Revision2025November)
-	listTools(t, p)
+	p.ListTools(t)
 	service.Kill()
 	short, long, endless := p.StartTool(t, "echo", `{}`), p.StartTool(t, "note", `{}`), p.StartTool(t, "pick", `{}`)
 	for _, call := range []*harness.Pending{short, long} {

@@ -193,11 +193,11 @@ func TestWithoutTemporal(t *testing.T) {
 	away := &harness.Temporal{Address: "127.0.0.1:1"}
 	p := away.StartStdio(t, "--service", "any", "--discovery-timeout", "1s").Speak(t, harness.Revision2025November)
 	began := time.Now()
-	list := listTools(t, p)
+	list := p.ListTools(t)
 	require.Less(t, time.Since(began), 10*time.Second)
-	require.Equal(t, []string{"cancel_operation", "get_operation_result", "list_operations"}, list.names(t))
+	require.Equal(t, []string{"cancel_operation", "get_operation_result", "list_operations"}, list.Names(t))
 	harness.Until(t, func() bool {
-		return strings.Contains(string(listTools(t, p).Meta["io.temporal/warnings"]), "Temporal does not answer")
+		return strings.Contains(string(p.ListTools(t).Meta["io.temporal/warnings"]), "Temporal does not answer")
 	})
 	r := p.Tool(t, "list_operations", `{}`)
 	require.True(t, r.IsError)

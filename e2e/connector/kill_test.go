@@ -36,7 +36,7 @@ func TestKillLosesNoCall(t *testing.T) {
 			k := newKill(t, kit, seed, 2*round)
 			args := []string{"--service", kit.Name, "--caller", harness.Unique("killed")}
 			p := temporal.StartStdio(t, args...).Speak(t, harness.Revision2025November)
-			listTools(t, p)
+			p.ListTools(t)
 			k.run(p, p.Stdio.Kill)
 			k.settle()
 
@@ -57,7 +57,7 @@ func TestKillLosesNoCall(t *testing.T) {
 			k := newKill(t, kit, seed, 2*round+1)
 			server := httpServer(t)
 			p := server.Speak(harness.Revision2026)
-			listTools(t, p)
+			p.ListTools(t)
 			k.run(p, server.Kill)
 
 			// The first progress notification of a call has its ID.

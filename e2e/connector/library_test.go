@@ -68,8 +68,8 @@ func TestAuthenticatedCallers(t *testing.T) {
 		return p
 	}
 	ann, bob := as(harness.Unique("ann")), as(harness.Unique("bob"))
-	list := listTools(t, ann)
-	require.Contains(t, list.names(t), "list_operations")
+	list := ann.ListTools(t)
+	require.Contains(t, list.Names(t), "list_operations")
 	require.Equal(t, "private", list.Scope)
 
 	id := ann.Tool(t, "slow", `{"seconds":3,"value":"ann's"}`).Running(t)
@@ -110,7 +110,7 @@ func TestTooManyCalls(t *testing.T) {
 	for _, revision := range harness.Revisions {
 		p := serveLibrary(t, mcpserver.Options{MaxCalls: 2, WaitBudget: 5 * time.Second}).Speak(revision)
 		p.Headers = map[string]string{"Authorization": "Bearer " + harness.Unique("crowd")}
-		listTools(t, p)
+		p.ListTools(t)
 		line := harness.Unique("line")
 		var busy []*harness.Pending
 		for range 2 {

@@ -17,7 +17,7 @@ func TestListing(t *testing.T) {
 
 	eachPeer(t, nil, func(t *testing.T, p *harness.Peer) {
 		t.Helper()
-		list := listTools(t, p)
+		list := p.ListTools(t)
 		want := []string{
 			"act", "big", "brief", "cancel_operation", "content", "echo", "fail", "get_operation_result", "headers", "input",
 			"list_operations", "note", "pick", "pick_any", "report", "slow", "slow_any", "stubborn",
@@ -25,9 +25,9 @@ func TestListing(t *testing.T) {
 		if p.HTTP != nil { // nobody tells one anonymous caller from another
 			want = slices.DeleteFunc(want, func(name string) bool { return name == "list_operations" })
 		}
-		require.Equal(t, want, list.names(t))
+		require.Equal(t, want, list.Names(t))
 
-		echo, _ := list.find(t, "echo")
+		echo, _ := list.Find(t, "echo")
 		harness.RequireExact(t, `{"name":"echo","title":"Echo","description":"Returns its arguments. <b>&\u2028","x-unknown":{"z":1.0,"a":9007199254740993,"m":[1e400,-0]},
 			"inputSchema":{"type":"object","properties":{"zulu":{"type":"string"},"alpha":{"type":"number","maximum":9007199254740993}}},
 			"annotations":{"readOnlyHint":true,"x-hint":1.0},"_meta":{"io.temporal/kind":"sync","com.example/x":[1.50]}}`, string(echo))
@@ -37,7 +37,7 @@ func TestListing(t *testing.T) {
 		require.Len(t, warnings, 1)
 		require.Contains(t, warnings[0], "Bad Name")
 
-		_, pickAny := list.find(t, "pick_any")
+		_, pickAny := list.Find(t, "pick_any")
 		if p.Modern() {
 			require.NotNil(t, list.TTL)
 			require.Equal(t, 30_000, *list.TTL)
@@ -50,7 +50,7 @@ func TestListing(t *testing.T) {
 			require.Empty(t, list.ResultType)
 			require.NotContains(t, pickAny, "outputSchema", "older clients want objects")
 		}
-		require.Equal(t, list.Tools, listTools(t, p).Tools, "the order changes")
+		require.Equal(t, list.Tools, p.ListTools(t).Tools, "the order changes")
 	})
 }
 
@@ -60,20 +60,20 @@ func TestOutputSchemasTellOfRunning(t *testing.T) {
 	t.Parallel()
 
 	p := stdioPeer(t, harness.Revision2026, "--wait-budget", "4s")
-	list := listTools(t, p)
-	_, report := list.find(t, "report")
+	list := p.ListTools(t)
+	_, report := list.Find(t, "report")
 	harness.RequireExact(t, `{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","anyOf":[
 		{"type":"object","properties":{"n":{"$ref":"#/anyOf/0/$defs/n"}},"required":["n"],"$defs":{"n":{"type":"integer"}}},
 		{"type":"object","properties":{"status":{"const":"running"},"operation_id":{"type":"string"}},"required":["status","operation_id"]}]}`,
 		string(report["outputSchema"]))
-	_, slowAny := list.find(t, "slow_any")
+	_, slowAny := list.Find(t, "slow_any")
 	require.Contains(t, string(slowAny["outputSchema"]), `"const":"running"`)
-	_, pickAny := list.find(t, "pick_any") // 5 s
+	_, pickAny := list.Find(t, "pick_any") // 5 s
 	require.Contains(t, string(pickAny["outputSchema"]), `"const":"running"`)
-	_, brief := list.find(t, "brief")
+	_, brief := list.Find(t, "brief")
 	require.NotContains(t, brief, "outputSchema")
 
-	_, pickAny = listTools(t, stdioPeer(t, harness.Revision2026, "--wait-budget", "6s")).find(t, "pick_any")
+	_, pickAny = stdioPeer(t, harness.Revision2026, "--wait-budget", "6s").ListTools(t).Find(t, "pick_any")
 	require.JSONEq(t, `{}`, string(pickAny["outputSchema"]))
 }
 
@@ -97,9 +97,9 @@ func TestPaging(t *testing.T) {
 	pages := 0
 	for cursor := `{}`; cursor != ""; pages++ {
 		require.Less(t, pages, 10)
-		var page tools
+		var page harness.ToolList
 		p.Call(t, "tools/list", cursor).Decode(t, &page)
-		names = append(names, page.names(t)...)
+		names = append(names, page.Names(t)...)
 		if cursor = ""; page.NextCursor != "" {
 			cursor = `{"cursor":"` + page.NextCursor + `"}`
 		}
@@ -203,7 +203,7 @@ func TestPollToolsOff(t *testing.T) {
 	t.Parallel()
 
 	p := stdioPeer(t, harness.Revision2025November, "--poll-tools", "off", "--wait-budget", "1s")
-	names := listTools(t, p).names(t)
+	names := p.ListTools(t).Names(t)
 	for _, name := range []string{"get_operation_result", "cancel_operation", "list_operations"} {
 		require.NotContains(t, names, name)
 		require.Equal(t, -32602, p.ToolError(t, name, `{"operation_id":"x"}`).Code)

@@ -47,7 +47,7 @@ func TestNilResults(t *testing.T) {
 			r := p.Tool(t, tool, `{}`)
 			require.False(t, r.IsError, "%s", r.Raw)
 			require.Empty(t, r.Content)
-			_, members := listTools(t, p).find(t, tool)
+			_, members := p.ListTools(t).Find(t, tool)
 			if !p.Modern() {
 				require.Empty(t, r.Structured)
 				require.NotContains(t, members, "outputSchema", "it would promise structured content")

@@ -1,12 +1,9 @@
 package connector_test
 
 import (
-	"encoding/json"
-	"fmt"
 	"testing"
 
 	"github.com/durable-mcp/durable-mcp/e2e/harness"
-	"github.com/stretchr/testify/require"
 )
 
 // eachPeer runs a test over both transports at every revision, with connectors
@@ -41,45 +38,4 @@ func httpServer(t *testing.T, args ...string) *harness.HTTP {
 	t.Helper()
 	kit := harness.SharedService(t)
 	return harness.Shared(t).StartHTTP(t, append([]string{"--service", kit.Name}, args...)...)
-}
-
-// tools is the result of tools/list.
-type tools struct {
-	Tools      []json.RawMessage          `json:"tools"`
-	NextCursor string                     `json:"nextCursor"`
-	TTL        *int                       `json:"ttlMs"`
-	Scope      string                     `json:"cacheScope"`
-	ResultType string                     `json:"resultType"`
-	Meta       map[string]json.RawMessage `json:"_meta"`
-}
-
-func listTools(t *testing.T, p *harness.Peer) tools {
-	t.Helper()
-	var list tools
-	p.Call(t, "tools/list", `{}`).Decode(t, &list)
-	return list
-}
-
-func (l tools) names(t *testing.T) []string {
-	t.Helper()
-	names := make([]string, len(l.Tools))
-	for i := range l.Tools {
-		var tool struct{ Name string }
-		require.NoError(t, json.Unmarshal(l.Tools[i], &tool))
-		names[i] = tool.Name
-	}
-	return names
-}
-
-// find returns a tool as its members.
-func (l tools) find(t *testing.T, name string) (raw json.RawMessage, members map[string]json.RawMessage) {
-	t.Helper()
-	for i, n := range l.names(t) {
-		if n == name {
-			require.NoError(t, json.Unmarshal(l.Tools[i], &members))
-			return l.Tools[i], members
-		}
-	}
-	require.FailNow(t, fmt.Sprintf("there is no tool %q", name), "%v", l.names(t))
-	return nil, nil
 }

@@ -30,7 +30,7 @@ func TestTemporalRestarts(t *testing.T) {
 	line := harness.Unique("line")
 	var waiting []*harness.Pending
 	for _, p := range peers {
-		require.Contains(t, listTools(t, p).names(t), "slow")
+		require.Contains(t, p.ListTools(t).Names(t), "slow")
 		for range 3 {
 			waiting = append(waiting, p.StartTool(t, "slow", `{"seconds":4,"line":"`+line+`","value":{"n":1.0}}`))
 		}
@@ -42,7 +42,7 @@ func TestTemporalRestarts(t *testing.T) {
 	for _, p := range peers {
 		during = append(during, p.StartTool(t, "note", `{"line":"during `+line+`"}`))
 	}
-	require.Contains(t, listTools(t, stdio).names(t), "slow", "the list needs no Temporal")
+	require.Contains(t, stdio.ListTools(t).Names(t), "slow", "the list needs no Temporal")
 	for _, call := range append(waiting, during...) {
 		_, answered := call.Find(100*time.Millisecond, harness.IsAnswer(call.ID))
 		require.False(t, answered, "an answer without Temporal")
@@ -105,7 +105,7 @@ func TestManyWaits(t *testing.T) {
 	t.Parallel()
 
 	p := stdioPeer(t, harness.Revision2025November, "--wait-budget", "60s")
-	listTools(t, p)
+	p.ListTools(t)
 	const calls = 160
 	var pending []*harness.Pending
 	for i := range calls {

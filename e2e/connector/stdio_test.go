@@ -78,7 +78,7 @@ func TestEndOfInput(t *testing.T) {
 		t.Run(revision, func(t *testing.T) {
 			t.Parallel()
 			p := stdioPeer(t, revision, "--shutdown-timeout", "4s")
-			listTools(t, p)
+			p.ListTools(t)
 			line := harness.Unique("line")
 			long := p.StartTool(t, "slow", `{"seconds":30,"line":"`+line+`"}`)
 			short := p.StartTool(t, "slow", `{"seconds":1,"value":"done"}`)
@@ -113,7 +113,7 @@ func TestEndOfInputWithoutWork(t *testing.T) {
 	t.Parallel()
 
 	p := stdioPeer(t, harness.Revision2025November)
-	listTools(t, p)
+	p.ListTools(t)
 	began := time.Now()
 	require.NoError(t, p.Stdio.Stdin.Close())
 	require.Zero(t, p.Stdio.Exit(t))

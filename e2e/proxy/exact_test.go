@@ -98,7 +98,7 @@ func TestToolsAreExact(t *testing.T) {
 	eachWay(t, func(t *testing.T, _ way, p path) {
 		t.Helper()
 		list := awaitTools(t, p.Peer)
-		echo := list.find(t, "echo")
+		_, echo := list.Find(t, "echo")
 		for member, want := range map[string]string{
 			"title":       `"Echo"`,
 			"description": `"Returns its arguments. <b>&\u2028"`,
@@ -114,7 +114,7 @@ func TestToolsAreExact(t *testing.T) {
 		require.NoError(t, json.Unmarshal(echo["_meta"], &meta))
 		harness.RequireExact(t, `[1.50]`, string(meta["com.example/x"]))
 		require.NotContains(t, meta, "io.temporal/upstreamName", "it has its own name")
-		for _, tool := range list.names(t) {
+		for _, tool := range list.Names(t) {
 			require.NotContains(t, []string{"", "list_tools"}, tool)
 		}
 	})

@@ -23,7 +23,7 @@ func TestOddNames(t *testing.T) {
 	list := awaitTools(t, p.Peer)
 	allowed := regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 	served := map[string]string{} // upstream name: ours
-	for i, name := range list.names(t) {
+	for i, name := range list.Names(t) {
 		require.Regexp(t, allowed, name)
 		var tool struct {
 			Meta map[string]json.RawMessage `json:"_meta"`
@@ -50,10 +50,10 @@ func TestOddNames(t *testing.T) {
 	p.upstream.NoViolation(t)
 
 	// The names are the same in another process.
-	before := list.names(t)
+	before := list.Names(t)
 	p.proxy.Kill()
 	p.proxy.Start(t)
-	require.Equal(t, before, awaitTools(t, peer(t, harness.Revision2026, p.service)).names(t))
+	require.Equal(t, before, awaitTools(t, peer(t, harness.Revision2026, p.service)).Names(t))
 }
 
 // TestFilters: a filter matches whole upstream names, and what it leaves out cannot
@@ -65,7 +65,7 @@ func TestFilters(t *testing.T) {
 		"prefix":       "up",
 		"tool_filters": map[string]any{"allowed": []string{"echo", "tool_.*", "a\\.b", "rea"}, "rejected": []string{"tool_001", "ech"}},
 	})
-	names := awaitTools(t, p.Peer).names(t)
+	names := awaitTools(t, p.Peer).Names(t)
 	require.Len(t, names, 4)
 	require.Subset(t, names, []string{"up_echo", "up_tool_000", "up_tool_002"})
 	renamed := names[slices.IndexFunc(names, func(n string) bool { return strings.HasPrefix(n, "up_a_b") })]
@@ -127,7 +127,7 @@ func TestListChanged(t *testing.T) {
 		if !p.Modern() {
 			p.Stdio.Await(t, "list_changed", harness.IsNotification("notifications/tools/list_changed"))
 		}
-		harness.Until(t, func() bool { return slices.Contains(listTools(t, p.Peer).names(t), name) })
+		harness.Until(t, func() bool { return slices.Contains(p.ListTools(t).Names(t), name) })
 		require.Contains(t, string(p.Tool(t, name, `{}`).Structured), name)
 	})
 }
@@ -139,7 +139,7 @@ func TestListFails(t *testing.T) {
 
 	p := through(t, harness.StartUpstream(t))
 	p.Peer = peer(t, legacy, p.service, "--refresh-interval", "1s")
-	before := awaitTools(t, p.Peer).names(t)
+	before := awaitTools(t, p.Peer).Names(t)
 	p.upstream.Fault(t, upstream.Fault{Name: upstream.FaultRPCError, Method: "tools/list", Code: -32603, Text: "no list today"})
 	tool := func(description string) string {
 		return `{"name":"fickle","description":"` + description + `","inputSchema":{"type":"object"}}`
@@ -148,15 +148,16 @@ func TestListFails(t *testing.T) {
 		p.upstream.SetTools(t, tool(fmt.Sprint("first ", i)))
 	}
 	harness.Until(t, func() bool { return len(p.upstream.Entries(t, upstream.EventFault)) > 0 })
-	require.Equal(t, before, awaitTools(t, peer(t, legacy, p.service)).names(t))
+	require.Equal(t, before, awaitTools(t, peer(t, legacy, p.service)).Names(t))
 	p.works(t)
 	p.upstream.Fault(t)
 	description := func() string {
-		list := listTools(t, p.Peer)
-		if !slices.Contains(list.names(t), "fickle") {
+		list := p.ListTools(t)
+		if !slices.Contains(list.Names(t), "fickle") {
 			return ""
 		}
-		return string(list.find(t, "fickle")["description"])
+		_, fickle := list.Find(t, "fickle")
+		return string(fickle["description"])
 	}
 	p.upstream.SetTools(t, tool("second"))
 	harness.Until(t, func() bool { return description() == `"second"` })

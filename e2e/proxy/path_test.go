@@ -85,48 +85,11 @@ func outcomeUnknown(t *testing.T, r harness.ToolResult) {
 	require.Contains(t, r.Text(t), "outcome is unknown")
 }
 
-// tools is the result of tools/list.
-type tools struct {
-	Tools []json.RawMessage          `json:"tools"`
-	Meta  map[string]json.RawMessage `json:"_meta"`
-}
-
-func listTools(t *testing.T, p *harness.Peer) tools {
-	t.Helper()
-	var list tools
-	p.Call(t, "tools/list", `{}`).Decode(t, &list)
-	return list
-}
-
 // awaitTools returns the tools once there are some.
-func awaitTools(t *testing.T, p *harness.Peer) (list tools) {
+func awaitTools(t *testing.T, p *harness.Peer) (list harness.ToolList) {
 	t.Helper()
-	harness.Until(t, func() bool { list = listTools(t, p); return len(list.Tools) > 0 })
+	harness.Until(t, func() bool { list = p.ListTools(t); return len(list.Tools) > 0 })
 	return list
-}
-
-func (l tools) names(t *testing.T) []string {
-	t.Helper()
-	names := make([]string, len(l.Tools))
-	for i := range l.Tools {
-		var tool struct{ Name string }
-		require.NoError(t, json.Unmarshal(l.Tools[i], &tool))
-		names[i] = tool.Name
-	}
-	return names
-}
-
-func (l tools) find(t *testing.T, name string) map[string]json.RawMessage {
-	t.Helper()
-	for i, n := range l.names(t) {
-		if n == name {
-			var members map[string]json.RawMessage
-			require.NoError(t, json.Unmarshal(l.Tools[i], &members))
-			return members
-		}
-	}
-	require.Fail(t, "there is no tool "+name, "%v", l.names(t))
-	return nil
 }
 
 // way is a transport of an upstream with the revisions that it speaks there.

@@ -1,8 +1,6 @@
 package proxy_test
 
 import (
-	"context"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -139,11 +137,11 @@ func TestSecretsStay(t *testing.T) {
 		"the connector's log": connector.Stderr.String(), "check": out.Stdout + out.Stderr, "check --json": asJSON.Stdout + asJSON.Stderr,
 		"check of a wrong file": wrong.Stdout + wrong.Stderr,
 	}
-	operations, activities := described(t, temporal)
-	require.Greater(t, operations, 20)
-	require.Greater(t, activities, 20)
-	t.Logf("%d operations and %d activities", operations, activities)
-	maps.Copy(places, stored(t, temporal))
+	operations, activities := stored(t, temporal)
+	require.Greater(t, len(operations), 20)
+	require.Greater(t, len(activities), 20)
+	t.Logf("%d operations and %d activities", len(operations), len(activities))
+	places["the operations"], places["the activities"] = strings.Join(operations, "\n"), strings.Join(activities, "\n")
 	for _, file := range []string{store, store + "-wal"} {
 		data, err := os.ReadFile(file)
 		if !os.IsNotExist(err) {
@@ -163,25 +161,21 @@ func TestSecretsStay(t *testing.T) {
 	}
 }
 
-// stored returns what the server shows of all operations and activities.
-func stored(t *testing.T, s *harness.Temporal) map[string]string {
-	t.Helper()
-	var operations, activities strings.Builder
-	each(t, s, func(m []byte) { operations.Write(m) }, func(m []byte) { activities.Write(m) })
-	return map[string]string{"the operations": operations.String(), "the activities": activities.String()}
-}
-
-func described(t *testing.T, s *harness.Temporal) (operations, activities int) {
-	t.Helper()
-	each(t, s, func([]byte) { operations++ }, func([]byte) { activities++ })
-	return operations, activities
-}
-
-// each lists and describes, with inputs and outcomes.
-func each(t *testing.T, s *harness.Temporal, operation, activity func([]byte)) {
+// stored returns what the server shows of each operation and each activity, in
+// its lists and by itself, with inputs and outcomes.
+func stored(t *testing.T, s *harness.Temporal) (operations, activities []string) {
 	t.Helper()
 	service := s.Client(t).WorkflowService()
-	ctx := context.Background()
+	ctx := t.Context()
+	wire := func(row, description proto.Message) string {
+		var all []byte
+		for _, m := range []proto.Message{row, description} {
+			var err error
+			all, err = proto.MarshalOptions{}.MarshalAppend(all, m)
+			require.NoError(t, err)
+		}
+		return string(all)
+	}
 	list, err := service.ListNexusOperationExecutions(ctx, &workflowservice.ListNexusOperationExecutionsRequest{Namespace: harness.Namespace, PageSize: 1000})
 	require.NoError(t, err)
 	for _, o := range list.Operations {
@@ -189,11 +183,7 @@ func each(t *testing.T, s *harness.Temporal, operation, activity func([]byte)) {
 			Namespace: harness.Namespace, OperationId: o.OperationId, RunId: o.RunId, IncludeInput: true, IncludeOutcome: true,
 		})
 		require.NoError(t, err)
-		data, err := proto.Marshal(d)
-		require.NoError(t, err)
-		row, err := proto.Marshal(o)
-		require.NoError(t, err)
-		operation(append(data, row...))
+		operations = append(operations, wire(o, d))
 	}
 	acts, err := service.ListActivityExecutions(ctx, &workflowservice.ListActivityExecutionsRequest{Namespace: harness.Namespace, PageSize: 1000})
 	require.NoError(t, err)
@@ -202,10 +192,7 @@ func each(t *testing.T, s *harness.Temporal, operation, activity func([]byte)) {
 			Namespace: harness.Namespace, ActivityId: a.ActivityId, RunId: a.RunId, IncludeInput: true, IncludeOutcome: true,
 		})
 		require.NoError(t, err)
-		data, err := proto.Marshal(d)
-		require.NoError(t, err)
-		row, err := proto.Marshal(a)
-		require.NoError(t, err)
-		activity(append(data, row...))
+		activities = append(activities, wire(a, d))
 	}
+	return operations, activities
 }
