@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/durable-mcp/durable-mcp/proxy-worker/internal/streamable"
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
 )
 
@@ -87,11 +88,8 @@ func headerName(value, typ json.RawMessage) (string, error) {
 	if json.Unmarshal(value, &name) != nil || name == "" {
 		return "", errors.New("want the name of a header")
 	}
-	for _, r := range name {
-		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
-		if !letter && !strings.ContainsRune("!#$%&'*+-.^_`|~", r) {
-			return "", fmt.Errorf("%q cannot be part of a header's name", r)
-		}
+	if !streamable.ValidName(name) {
+		return "", fmt.Errorf("%.80q cannot be part of a header's name", name)
 	}
 	return name, nil
 }

@@ -20,7 +20,7 @@ func (p *Proxy) Inspect(ctx context.Context) (Report, error) {
 	}
 	list, err := r.catalog.refresh(ctx)
 	if err != nil {
-		return Report{}, err
+		return Report{}, forOperator(err)
 	}
 	return p.report(r, list), nil
 }

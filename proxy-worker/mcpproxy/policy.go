@@ -22,7 +22,7 @@ type Policy struct {
 	// its own.
 	ScheduleToStartTimeout time.Duration
 	// HeartbeatTimeout is how long a Worker may be silent before it counts as
-	// dead. At least 1 second. Defaults to 10 seconds.
+	// dead. At least [MinHeartbeatTimeout]. Defaults to 10 seconds.
 	HeartbeatTimeout time.Duration
 	// Retry spaces and bounds the attempts. In [Options.ToolPolicies] it also says
 	// that the tool may be repeated, unless AtMostOnce is set. Defaults to that of
@@ -72,12 +72,14 @@ const (
 	defaultStartToClose    = 10 * time.Minute
 	defaultScheduleToClose = time.Hour
 	defaultHeartbeat       = 10 * time.Second
-	minHeartbeat           = time.Second
 	defaultInitialInterval = time.Second
 	defaultCoefficient     = 2
 	defaultMaximumInterval = 30 * time.Second
 	defaultMaximumAttempts = 5
 )
+
+// MinHeartbeatTimeout is the shortest [Policy.HeartbeatTimeout] that a Worker keeps.
+const MinHeartbeatTimeout = time.Second
 
 // check returns every fault; place is where the policy stands.
 func (p *Policy) check(place string) []error {
@@ -96,8 +98,8 @@ func (p *Policy) check(place string) []error {
 		fail("ScheduleToCloseTimeout", "%s, want at least %s: below it the Temporal server lets a call time out before a Worker gets it",
 			d, contract.MinScheduleToClose)
 	}
-	if d := p.HeartbeatTimeout; d != 0 && d < minHeartbeat {
-		fail("HeartbeatTimeout", "%s, want at least %s", d, minHeartbeat)
+	if d := p.HeartbeatTimeout; d != 0 && d < MinHeartbeatTimeout {
+		fail("HeartbeatTimeout", "%s, want at least %s", d, MinHeartbeatTimeout)
 	}
 	if r := p.Retry; r != nil {
 		atLeastZero("Retry.InitialInterval", r.InitialInterval)

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -10,7 +9,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/durable-mcp/durable-mcp/proxy-worker/internal/mcpclient"
 	"github.com/durable-mcp/durable-mcp/proxy-worker/mcpproxy"
 	"github.com/urfave/cli/v2"
 )
@@ -114,7 +112,7 @@ func emptyReport(key, status, err string) serverReport {
 
 func report(s *server, found *mcpproxy.Report, err error) serverReport {
 	if err != nil {
-		r := emptyReport(s.Key, statusFailed, describe(err))
+		r := emptyReport(s.Key, statusFailed, err.Error())
 		r.Service = s.Service
 		return r
 	}
@@ -138,15 +136,6 @@ func report(s *server, found *mcpproxy.Report, err error) serverReport {
 		}})
 	}
 	return r
-}
-
-// describe adds what is for the operator only.
-func describe(err error) string {
-	var e *mcpclient.Error
-	if errors.As(err, &e) && e.Detail != "" {
-		return err.Error() + ": " + e.Detail
-	}
-	return err.Error()
 }
 
 func (e env) printReports(warnings []string, reports []serverReport) error {

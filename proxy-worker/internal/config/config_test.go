@@ -313,6 +313,7 @@ func TestOwnedHeaders(t *testing.T) {
 	for _, name := range []string{
 		"Accept", "accept", "CONTENT-TYPE", "Content-Length", "Host", "Connection", "Transfer-Encoding", "Last-Event-ID",
 		"Mcp-Session-Id", "MCP-Protocol-Version", "mcp-method", "Mcp-Name", "Mcp-Param-X",
+		"Expect", "idempotency-key", "X-Idempotency-Key", "Proxy-Connection",
 	} {
 		got := faults(t, fmt.Sprintf(`{"s":{"url":"http://h","headers":{%q:"v"}}}`, name), options())
 		require.Equal(t, []string{"s.headers." + name + ": the header is the transport's own; take it out (line 1)"}, got)

@@ -2,7 +2,6 @@ package config
 
 import (
 	"math"
-	"time"
 
 	"github.com/durable-mcp/durable-mcp/proxy-worker/mcpproxy"
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
@@ -16,9 +15,6 @@ var retryKeys = []string{
 	"initial_interval", "backoff_coefficient", "maximum_interval", "maximum_attempts", "non_retryable_error_types",
 }
 
-// minHeartbeat is the shortest that a Worker keeps.
-const minHeartbeat = time.Second
-
 func (o object) policy() mcpproxy.Policy {
 	p := mcpproxy.Policy{
 		StartToCloseTimeout:    o.duration("start_to_close_timeout"),
@@ -29,8 +25,8 @@ func (o object) policy() mcpproxy.Policy {
 	if d := p.ScheduleToCloseTimeout; d > 0 && d < contract.MinScheduleToClose {
 		o.fault("schedule_to_close_timeout", "%v, want at least %v: the Temporal server cannot keep a shorter one", d, contract.MinScheduleToClose)
 	}
-	if d := p.HeartbeatTimeout; d > 0 && d < minHeartbeat {
-		o.fault("heartbeat_timeout", "%v, want at least %v", d, minHeartbeat)
+	if d := p.HeartbeatTimeout; d > 0 && d < mcpproxy.MinHeartbeatTimeout {
+		o.fault("heartbeat_timeout", "%v, want at least %v", d, mcpproxy.MinHeartbeatTimeout)
 	}
 	if once, ok := o.boolean("at_most_once"); ok {
 		p.AtMostOnce = &once

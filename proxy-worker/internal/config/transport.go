@@ -2,10 +2,10 @@ package config
 
 import (
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/durable-mcp/durable-mcp/proxy-worker/internal/oauth"
+	"github.com/durable-mcp/durable-mcp/proxy-worker/internal/streamable"
 	"github.com/durable-mcp/durable-mcp/proxy-worker/mcpproxy"
 )
 
@@ -67,13 +67,13 @@ func (o object) http(s *Server) {
 	for _, key := range keys {
 		t, name := headers[key], strings.ToLower(key)
 		switch {
-		case !isToken(key):
+		case !streamable.ValidName(key):
 			o.faults.add(t.path, t.node, "no header can have this name")
-		case isOwned(name):
+		case streamable.Owned(key):
 			o.faults.add(t.path, t.node, "the header is the transport's own; take it out")
 		case first[name] != "":
 			o.faults.add(t.path, t.node, "the same header as %q", first[name])
-		case strings.ContainsFunc(t.value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
+		case !streamable.ValidValue(t.value):
 			o.reject(t, "the value has a line break or another control character")
 		default:
 			if s.HTTP.Headers == nil {
@@ -88,26 +88,6 @@ func (o object) http(s *Server) {
 
 func (o object) warn(key, what string) {
 	*o.warnings = append(*o.warnings, join(o.path, key)+": "+what)
-}
-
-// ownedHeaders are set by the transport, or by HTTP itself.
-var ownedHeaders = []string{
-	"accept", "accept-encoding", "connection", "content-encoding", "content-length", "content-type", "host", "keep-alive", "last-event-id",
-	"proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
-}
-
-func isOwned(lower string) bool {
-	return slices.Contains(ownedHeaders, lower) || strings.HasPrefix(lower, "mcp-")
-}
-
-// isToken reports whether a header can have the name (RFC 9110, section 5.6.2).
-func isToken(name string) bool {
-	for _, r := range name {
-		if r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r) {
-			return false
-		}
-	}
-	return name != ""
 }
 
 func (o object) auth(s *Server, headers map[string]string) {

@@ -25,20 +25,27 @@ const (
 // would conclude that it may send a POST again by itself.
 var owned = []string{
 	"Accept", "Accept-Encoding", "Connection", "Content-Encoding", "Content-Length", "Content-Type",
-	"Expect", "Host", "Idempotency-Key", "Keep-Alive", "Last-Event-Id", "Te", "Trailer",
-	"Transfer-Encoding", "Upgrade", "X-Idempotency-Key",
+	"Expect", "Host", "Idempotency-Key", "Keep-Alive", "Last-Event-Id", "Proxy-Connection",
+	"Te", "Trailer", "Transfer-Encoding", "Upgrade", "X-Idempotency-Key",
+}
+
+// Owned reports whether a header of the name, in any letter case, is set by the
+// transport or by HTTP itself.
+func Owned(name string) bool {
+	canonical := textproto.CanonicalMIMEHeaderKey(name)
+	return slices.Contains(owned, canonical) || strings.HasPrefix(canonical, "Mcp-")
 }
 
 // checkHeaders returns the configured headers under their canonical names.
 func checkHeaders(configured http.Header, oauth bool) (http.Header, error) {
 	checked := make(http.Header, len(configured))
 	for name, values := range configured {
-		if !validName(name) {
+		if !ValidName(name) {
 			return nil, fmt.Errorf("streamable: header %q: not a header name", name)
 		}
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
 		switch {
-		case slices.Contains(owned, canonical), strings.HasPrefix(canonical, "Mcp-"):
+		case Owned(name):
 			return nil, fmt.Errorf("streamable: header %q cannot be configured: the transport sets it", name)
 		case oauth && canonical == "Authorization":
 			return nil, fmt.Errorf("streamable: header %q cannot be configured beside OAuth, which sets it", name)
@@ -46,7 +53,7 @@ func checkHeaders(configured http.Header, oauth bool) (http.Header, error) {
 			return nil, fmt.Errorf("streamable: header %q is there twice, in different letter case", name)
 		}
 		for _, value := range values {
-			if !validValue(value) {
+			if !ValidValue(value) {
 				return nil, fmt.Errorf("streamable: header %q: its value holds a control character", name)
 			}
 		}
@@ -55,8 +62,8 @@ func checkHeaders(configured http.Header, oauth bool) (http.Header, error) {
 	return checked, nil
 }
 
-// validName reports whether name is a token (RFC 9110, section 5.6.2).
-func validName(name string) bool {
+// ValidName reports whether name is a token (RFC 9110, section 5.6.2).
+func ValidName(name string) bool {
 	for _, c := range []byte(name) {
 		letter := c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 		if !letter && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(c)) {
@@ -66,7 +73,9 @@ func validName(name string) bool {
 	return name != ""
 }
 
-func validValue(value string) bool {
+// ValidValue reports whether a header can have the value: no control
+// character but tabs is in it.
+func ValidValue(value string) bool {
 	for _, c := range []byte(value) {
 		if c < ' ' && c != '\t' || c == 0x7f {
 			return false

@@ -119,7 +119,7 @@ func (l *link) message(m mcpclient.Message) (request, bool, error) {
 			header.Set(headerName, encodeValue(m.Name))
 		}
 		for name, value := range m.Headers {
-			if !validName(name) {
+			if !ValidName(name) {
 				return request{}, false, &mcpclient.Error{Outcome: mcpclient.NotSent, Message: "the tool's schema asks for a header whose name is none"}
 			}
 			header.Set(name, encodeValue(value))

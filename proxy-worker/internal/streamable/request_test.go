@@ -35,6 +35,7 @@ func TestNewRefuses(t *testing.T) {
 		"parameter":    {URL: "http://h", Headers: http.Header{"Mcp-Param-X": {"x"}}},
 		"repeatable":   {URL: "http://h", Headers: http.Header{"Idempotency-Key": {"x"}}},
 		"repeatable X": {URL: "http://h", Headers: http.Header{"x-idempotency-key": {"x"}}},
+		"connection":   {URL: "http://h", Headers: http.Header{"proxy-connection": {"x"}}},
 		"twice":        {URL: "http://h", Headers: http.Header{"X-Key": {"x"}, "x-key": {"y"}}},
 		"name":         {URL: "http://h", Headers: http.Header{"X Key": {"x"}}},
 		"no name":      {URL: "http://h", Headers: http.Header{"": {"x"}}},

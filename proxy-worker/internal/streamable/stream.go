@@ -172,7 +172,7 @@ func (l *link) read(stream *events, id string, at *position) (json.RawMessage, e
 		}
 		if !ev.partial {
 			at.seen++
-			if ev.hasID && validValue(ev.id) {
+			if ev.hasID && ValidValue(ev.id) {
 				at.id = ev.id
 			}
 			if ev.retry > 0 {
