@@ -20,17 +20,17 @@ type batch struct {
 // deliverBatch hands the messages of a batch to Read.
 func (c *stdioConn) deliverBatch(line json.RawMessage) {
 	if !c.takesBatches() {
-		c.reject(nil, jsonrpc.CodeInvalidRequest, "A JSON-RPC batch is not taken here: MCP has none since "+
+		c.refuse(nil, nil, jsonrpc.CodeInvalidRequest, "A JSON-RPC batch is not taken here: MCP has none since "+
 			firstWithoutBatches+", and before that only once initialize is answered. Send one message a line.")
 		return
 	}
 	elements, err := contract.ParseArray(line)
 	if err != nil {
-		c.reject(nil, jsonrpc.CodeParseError, "The line is no JSON-RPC batch: "+err.Error())
+		c.refuse(nil, nil, jsonrpc.CodeParseError, "The line is no JSON-RPC batch: "+err.Error())
 		return
 	}
 	if len(elements) == 0 {
-		c.reject(nil, jsonrpc.CodeInvalidRequest, "The JSON-RPC batch is empty.")
+		c.refuse(nil, nil, jsonrpc.CodeInvalidRequest, "The JSON-RPC batch is empty.")
 		return
 	}
 	b := &batch{open: 1}
@@ -46,26 +46,23 @@ func (c *stdioConn) takesBatches() bool {
 	return c.revision != "" && c.revision < firstWithoutBatches
 }
 
-// refuse answers a message that does not reach the SDK, in its batch if it came
-// in one.
-func (c *stdioConn) refuse(b *batch, id json.RawMessage, code int64, message string) {
+// reply sends an answer, or keeps it for its batch.
+func (c *stdioConn) reply(b *batch, answer json.RawMessage) error {
 	if b == nil {
-		c.reject(id, code, message)
-		return
+		return c.writeLine(answer)
 	}
-	c.reply(b, rejection(id, code, message))
-}
-
-// reply adds an answer to the batch.
-func (c *stdioConn) reply(b *batch, answer json.RawMessage) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	b.replies = append(b.replies, answer)
+	return nil
 }
 
 // release ends one part of the batch; the last one sends the answers. A batch
 // without any gets none.
 func (c *stdioConn) release(b *batch) {
+	if b == nil {
+		return
+	}
 	c.mu.Lock()
 	b.open--
 	send := b.open == 0 && len(b.replies) > 0

@@ -115,7 +115,7 @@ func (c *stdioConn) scan(in io.Reader) {
 		line, err := readLine(r)
 		switch {
 		case errors.Is(err, errFrameTooLong):
-			c.reject(nil, jsonrpc.CodeInvalidRequest, fmt.Sprintf("The message is over %d bytes.", MaxFrameBytes))
+			c.refuse(nil, nil, jsonrpc.CodeInvalidRequest, fmt.Sprintf("The message is over %d bytes.", MaxFrameBytes))
 			continue
 		case len(bytes.TrimSpace(line)) > 0:
 			c.deliver(line)
@@ -130,7 +130,7 @@ func (c *stdioConn) scan(in io.Reader) {
 func (c *stdioConn) deliver(line []byte) {
 	switch {
 	case !json.Valid(line):
-		c.reject(nil, jsonrpc.CodeParseError, "The line is no JSON-RPC message: it is not one JSON value.")
+		c.refuse(nil, nil, jsonrpc.CodeParseError, "The line is no JSON-RPC message: it is not one JSON value.")
 	case contract.TypeName(line) == "an array":
 		c.deliverBatch(line)
 	default:
@@ -263,21 +263,15 @@ func (c *stdioConn) Write(_ context.Context, msg jsonrpc.Message) error {
 	}
 	req := c.answering(resp)
 	defer c.answered()
-	if req != nil && req.batch != nil {
-		defer c.release(req.batch)
-	}
-	if req != nil && req.cancelled {
+	defer c.release(req.batch)
+	if req.cancelled {
 		return nil // a cancelled request gets no answer (MCP, cancellation)
 	}
 	data, err := encode(resp)
 	if err != nil {
 		return err
 	}
-	if req != nil && req.batch != nil {
-		c.reply(req.batch, data)
-		return nil
-	}
-	return c.writeLine(data)
+	return c.reply(req.batch, data)
 }
 
 // encode is jsonrpc.EncodeMessage without a second pass over a result, which is
@@ -297,15 +291,18 @@ func encode(resp *jsonrpc.Response) ([]byte, error) {
 	return o.JSON(), nil
 }
 
-// answering returns the request that is answered now, nil for one that nobody
-// knows. From here on the client may use the ID again.
-func (c *stdioConn) answering(resp *jsonrpc.Response) *pendingRequest {
+// answering returns the request that is answered now. From here on the client may
+// use the ID again.
+func (c *stdioConn) answering(resp *jsonrpc.Response) pendingRequest {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	req := c.pending[resp.ID]
+	var req pendingRequest // zero for one that nobody knows
+	if p := c.pending[resp.ID]; p != nil {
+		req = *p
+	}
 	delete(c.pending, resp.ID)
 	c.writing++
-	if req != nil && req.method == "initialize" && resp.Error == nil {
+	if req.method == "initialize" && resp.Error == nil {
 		var agreed struct {
 			ProtocolVersion string `json:"protocolVersion"`
 		}
@@ -347,9 +344,10 @@ func (c *stdioConn) checkIdle() {
 	}
 }
 
-// reject answers what does not reach the SDK. The ID is nil where nobody knows it.
-func (c *stdioConn) reject(id json.RawMessage, code int64, message string) {
-	_ = c.writeLine(rejection(id, code, message))
+// refuse answers a message that does not reach the SDK. The ID is nil where nobody
+// knows it.
+func (c *stdioConn) refuse(b *batch, id json.RawMessage, code int64, message string) {
+	_ = c.reply(b, rejection(id, code, message)) // who cannot be written to is gone
 }
 
 // drain takes no new request from here on.
