@@ -131,3 +131,17 @@ func TestAnAnswerThatCannotBeReadEndsTheCall(t *testing.T) {
 	}
 	require.Len(t, log.about("outcome=McpToolError"), 2)
 }
+
+func TestOtherNamesAreOneLineOfTheLog(t *testing.T) {
+	t.Parallel()
+
+	log := &logLines{}
+	s := newServer(t, plainTool, `{"name":"a b","inputSchema":{"type":"object"}}`, `{"name":"c/d","inputSchema":{"type":"object"}}`)
+	p := newProxy(t, "fake", s.upstream(), mcpproxy.Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
+	release, err := p.Connect(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(release)
+	require.Empty(t, log.about("level=WARN"))
+	require.Len(t, log.about("under other names"), 1)
+	require.Contains(t, log.about("c_d")[0], "a_b")
+}

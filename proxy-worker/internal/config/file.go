@@ -56,16 +56,17 @@ type Error struct {
 
 // Error implements error.
 func (e *Error) Error() string {
-	message := e.Source + ": "
+	var b strings.Builder
+	b.WriteString(e.Source + ": ")
 	if len(e.Faults) == 1 {
-		message += e.Faults[0]
+		b.WriteString(e.Faults[0])
 	} else {
-		message += fmt.Sprintf("%d faults\n  %s", len(e.Faults), strings.Join(e.Faults, "\n  "))
+		fmt.Fprintf(&b, "%d faults\n  %s", len(e.Faults), strings.Join(e.Faults, "\n  "))
 	}
 	for _, w := range e.Warnings {
-		message += "\n  warning: " + w
+		b.WriteString("\n  warning: " + w)
 	}
-	return message
+	return b.String()
 }
 
 // maxBytes bounds a file; one with a thousand servers has less.
