@@ -491,8 +491,10 @@ func TestClosedStreamCancels(t *testing.T) {
 	require.ErrorAs(t, err, &failure)
 	require.Equal(t, contract.CodeCanceled, failure.Code)
 
+	const poll = "PollNexusOperationExecution"
+	polls := temporal.Calls(poll)
 	resp := post(t.Context(), t, web.URL, "brood")
-	require.Eventually(t, func() bool { return len(temporal.Operations("tools")) == 2 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return temporal.Calls(poll) > polls }, 10*time.Second, time.Millisecond, "it has started and is waited for")
 	server.Drain(0)
 	body, err := io.ReadAll(resp.body)
 	require.NoError(t, err)
