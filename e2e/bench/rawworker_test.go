@@ -88,12 +88,15 @@ func registerRaw(w worker.Worker, name string) error {
 	return nil
 }
 
+// rawActivityOperation bounds its activity as the proxy does, and as anybody would
+// who wants to know of a Worker that died: the server has work with each timeout.
 func rawActivityOperation() nexus.RegisterableOperation {
 	return temporalnexus.MustNewTemporalOperation(temporalnexus.TemporalOperationOptions[converter.RawValue, converter.RawValue]{
 		Name: echoActivity,
 		Start: func(ctx context.Context, nc temporalnexus.NexusClient, input converter.RawValue, o temporalnexus.StartTemporalOperationOptions) (temporalnexus.TemporalOperationResult[converter.RawValue], error) {
 			return temporalnexus.StartUntypedActivity[converter.RawValue](ctx, nc, client.StartActivityOptions{
-				ID: echoActivity + "-" + o.RequestID, StartToCloseTimeout: time.Minute,
+				ID: echoActivity + "-" + o.RequestID, ScheduleToCloseTimeout: time.Hour,
+				StartToCloseTimeout: 10 * time.Minute, HeartbeatTimeout: 10 * time.Second,
 			}, echoActivity, input)
 		},
 	})
