@@ -497,7 +497,7 @@ func TestCloseEndsACall(t *testing.T) {
 func TestTheEndOfTheStreamIsTheWordForCancel(t *testing.T) {
 	t.Parallel()
 	var posts atomic.Int32
-	link, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) { posts.Add(1); w.WriteHeader(202) })
+	link, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) { posts.Add(1); w.WriteHeader(http.StatusAccepted) })
 	m := mcpclient.Message{Method: mcpclient.MethodCancelled, Version: "2026-07-28", Data: json.RawMessage(`{"jsonrpc":"2.0","method":"notifications/cancelled"}`)}
 	require.NoError(t, link.Notify(t.Context(), m))
 	require.Zero(t, posts.Load())
