@@ -39,8 +39,8 @@ type Options struct {
 	ProtocolVersion string
 	// Session says who shares a session. Defaults to [SessionAuto].
 	Session SessionMode
-	// MaxSessions bounds the sessions per caller, all callers together; the one
-	// that the proxy lists the tools with is beside them. A caller that
+	// MaxSessions bounds the sessions per caller, all callers together; up to
+	// two for lists that no caller in particular asks for are beside them. A caller that
 	// comes when all are busy waits; an idle one makes room. Defaults to 8.
 	MaxSessions int
 	// SessionIdleTimeout is how long a session per caller is kept without a call.

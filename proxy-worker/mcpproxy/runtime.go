@@ -20,9 +20,9 @@ type runtime struct {
 	stop    context.CancelFunc
 }
 
-// listCaller is the caller of the lists that nobody in particular asks for. No hash
-// of a caller is like it.
-const listCaller = "list"
+// listCaller is the caller of the lists that nobody in particular asks for: they
+// take no session from a caller.
+const listCaller = pool.Aside
 
 // listTimeout bounds all pages of a list, beside the connection.
 const listTimeout = 30 * time.Second
@@ -120,7 +120,7 @@ func (p *Proxy) fetch(ctx context.Context, r *runtime) (*listing, error) {
 }
 
 func (p *Proxy) fetchOnce(ctx context.Context, r *runtime) (*listing, error) {
-	lease, err := r.pool.AcquireAside(ctx)
+	lease, err := r.pool.Acquire(ctx, listCaller)
 	if err != nil {
 		return nil, err
 	}

@@ -39,6 +39,10 @@ type Options[S Session] struct {
 	IdleTimeout time.Duration
 }
 
+// Aside is the caller that stands for none. With sessions per caller it has up to
+// two, which no caller gets, beside the MaxSessions. No hash of a caller is like it.
+const Aside = "aside"
+
 // ErrClosed is the error of a pool that has been closed.
 var ErrClosed = errors.New("the pool of sessions is closed")
 
@@ -47,6 +51,7 @@ type Pool[S Session] struct {
 	dial    func(ctx context.Context) (S, error)
 	options Options[S]
 	busy    *semaphore.Weighted // the sessions per caller that may serve calls at once
+	spare   *semaphore.Weighted // those of Aside
 	ctx     context.Context     // ends with Close; dials belong to the pool, not to who waits for them
 	stop    context.CancelFunc
 	work    sync.WaitGroup // dials, and sessions that end
@@ -57,7 +62,7 @@ type Pool[S Session] struct {
 	shared  *entry[S]
 	dialing *dialing    // the first session, while it is made
 	open    int         // sessions per caller that are open or being made
-	aside   int         // those of AcquireAside
+	aside   int         // those of Aside
 	idle    []*entry[S] // the longest idle first
 	leased  map[*entry[S]]int
 }
@@ -81,6 +86,7 @@ func New[S Session](dial func(ctx context.Context) (S, error), o Options[S]) *Po
 	p := &Pool[S]{
 		dial: dial, options: o, mode: o.Mode,
 		busy:   semaphore.NewWeighted(int64(o.MaxSessions)),
+		spare:  semaphore.NewWeighted(2), // one that hangs does not hold up the other
 		leased: map[*entry[S]]int{},
 	}
 	p.ctx, p.stop = context.WithCancel(context.Background()) //nolint:gosec // Close calls it
@@ -103,16 +109,6 @@ func (l *Lease[S]) Session() S { return l.entry.session }
 // It waits while all are busy. A failed dial is nobody's but those who waited for
 // it: the next one tries again.
 func (p *Pool[S]) Acquire(ctx context.Context, caller string) (*Lease[S], error) {
-	return p.acquire(ctx, caller, false)
-}
-
-// AcquireAside is Acquire for whoever owns the pool. With sessions per caller it
-// is one that no caller gets, beside the [Options.MaxSessions].
-func (p *Pool[S]) AcquireAside(ctx context.Context) (*Lease[S], error) {
-	return p.acquire(ctx, "", true)
-}
-
-func (p *Pool[S]) acquire(ctx context.Context, caller string, aside bool) (*Lease[S], error) {
 	for {
 		p.mu.Lock()
 		p.forgetDead()
@@ -122,7 +118,7 @@ func (p *Pool[S]) acquire(ctx context.Context, caller string, aside bool) (*Leas
 			return nil, ErrClosed
 		case p.mode == PerCaller:
 			p.mu.Unlock()
-			return p.acquireOwn(ctx, caller, aside)
+			return p.acquireOwn(ctx, caller, caller == Aside)
 		case p.shared != nil:
 			defer p.mu.Unlock()
 			p.leased[p.shared]++
@@ -189,19 +185,24 @@ func (p *Pool[S]) dialFirst() *dialing {
 
 // acquireOwn returns a session that is the caller's alone.
 func (p *Pool[S]) acquireOwn(ctx context.Context, caller string, aside bool) (*Lease[S], error) {
-	if !aside {
-		if err := p.busy.Acquire(ctx, 1); err != nil {
-			return nil, context.Cause(ctx)
-		}
+	busy := p.places(aside)
+	if err := busy.Acquire(ctx, 1); err != nil {
+		return nil, context.Cause(ctx)
 	}
 	e, err := p.own(ctx, caller, aside)
 	if err != nil {
-		if !aside {
-			p.busy.Release(1)
-		}
+		busy.Release(1)
 		return nil, err
 	}
 	return &Lease[S]{pool: p, entry: e, exclusive: true}, nil
+}
+
+// places are the sessions of a kind that may serve calls at once.
+func (p *Pool[S]) places(aside bool) *semaphore.Weighted {
+	if aside {
+		return p.spare
+	}
+	return p.busy
 }
 
 func (p *Pool[S]) own(ctx context.Context, caller string, aside bool) (*entry[S], error) {
@@ -247,7 +248,7 @@ func (p *Pool[S]) own(ctx context.Context, caller string, aside bool) (*entry[S]
 // that was used last.
 func (p *Pool[S]) takeIdle(caller string, aside bool) *entry[S] {
 	for _, e := range slices.Backward(p.idle) {
-		if e.unused || aside && e.aside || caller != "" && e.caller == caller {
+		if e.unused || caller != "" && e.caller == caller {
 			p.unpark(e)
 			p.count(e, -1)
 			e.caller, e.aside, e.unused = caller, aside, false
@@ -286,12 +287,10 @@ func (l *Lease[S]) giveBack(lost bool) {
 		}
 		return
 	}
-	if !e.aside {
-		defer p.busy.Release(1)
-	}
+	defer p.places(e.aside).Release(1)
 	switch {
 	case p.closed: // which has ended it
-	case lost || e.caller == "" && !e.aside || dead(e.session):
+	case lost || e.caller == "" || dead(e.session):
 		p.forget(e)
 		p.end(e.session)
 	default:

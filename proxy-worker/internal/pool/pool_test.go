@@ -292,12 +292,7 @@ func TestASessionAside(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := &dialer{}
 				p := newPool(t, d, mode, 1)
-				aside := func() int {
-					l, err := p.AcquireAside(t.Context())
-					require.NoError(t, err)
-					defer l.Release()
-					return l.Session().number
-				}
+				aside := func() int { return use(t, p, pool.Aside) }
 				require.Equal(t, 1, aside())
 				require.Equal(t, 2, use(t, p, "a"), "a caller does not get it")
 				require.Equal(t, 1, aside())
