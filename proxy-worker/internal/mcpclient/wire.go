@@ -87,8 +87,10 @@ func DecodeIncoming(raw json.RawMessage) (Incoming, error) {
 	if m.IsResponse() && m.ID == nil && !o.Has("result") && !o.Has("error") {
 		return Incoming{}, errors.New("no member of JSON-RPC") // a line of a structured log
 	}
+	if m.Fault != nil {
+		return m, nil //nolint:nilerr // the message could be read, and is at fault
+	}
 	switch {
-	case m.Fault != nil:
 	case string(o.Get("jsonrpc")) != `"2.0"`:
 		m.Fault = errors.New(`it is not of JSON-RPC "2.0"`)
 	case !m.IsResponse():
