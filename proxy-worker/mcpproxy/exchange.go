@@ -150,8 +150,8 @@ func (x *exchange) failed(failed *mcpclient.Error, sent bool) error {
 	switch {
 	case failed.TooLarge:
 		return final(&contract.Failure{Code: contract.CodePayloadTooLarge, Message: message + ". It ran, and is not run again."})
-	case failed.Outcome == mcpclient.Answered:
-		return final(&contract.Failure{Code: contract.CodeFailed, Message: message + ". It may have run, and is not run again."})
+	case failed.Outcome == mcpclient.Answered && x.plan.repeatable:
+		return final(&contract.Failure{Code: contract.CodeFailed, Message: message + ". It is not run again: it would answer alike."})
 	case sent && !x.plan.repeatable:
 		return unknown(message+".", failed)
 	case failed.Outcome != mcpclient.NotSent && !failed.Retryable: // another attempt would end alike

@@ -15,7 +15,7 @@ import (
 
 // exitGrace is how long a process whose pipe has ended may take to be known as
 // ended: the message should say how.
-const exitGrace = time.Second
+const exitGrace = 3 * time.Second
 
 // frames are the messages of one process.
 type frames struct {
