@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -85,24 +83,6 @@ func TestSIGTERMIsNextToTheLast(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "asked\n", string(rest))
 	require.Equal(t, "exited with code 6", p.Exit())
-}
-
-// A daemon leaves its parent, its session and its process group.
-func TestADaemonDoesNotOutliveTheProcess(t *testing.T) {
-	t.Parallel()
-	if _, err := os.Stat("/usr/bin/setsid"); err != nil {
-		t.Skip("no setsid(1) here")
-	}
-
-	p, _, stdout := shell(t, `(setsid sh -c 'trap "" TERM HUP INT; echo $$; exec >/dev/null; while :; do sleep 0.1; done' &) ; read x; exit 0`)
-	line, err := stdout.ReadString('\n')
-	require.NoError(t, err)
-	daemon, err := strconv.Atoi(strings.TrimSpace(line))
-	require.NoError(t, err)
-	require.NoError(t, syscall.Kill(daemon, 0))
-	require.NoError(t, syscall.Kill(p.Pid(), syscall.SIGKILL))
-	<-p.Done()
-	require.ErrorIs(t, syscall.Kill(daemon, 0), syscall.ESRCH)
 }
 
 func TestForksDoNotEscape(t *testing.T) {
