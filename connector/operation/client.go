@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
@@ -22,6 +23,7 @@ import (
 type Client struct {
 	temporal client.Client
 	recent   recent
+	served   atomic.Bool // Temporal has started or shown an operation: it knows the namespace
 	starts   pool
 	polls    polls
 	log      *slog.Logger
@@ -125,11 +127,12 @@ func (c *Client) Start(ctx context.Context, call Call) (id string, err error) {
 		}
 		switch {
 		case err == nil:
+			c.served.Store(true)
 			c.recent.add(id, call)
 			return id, nil
 		case started != nil:
 			return id, c.attach(ctx, id, call)
-		case ctx.Err() == nil && transient(err):
+		case ctx.Err() == nil && c.transient(err):
 			c.log.Debug("temporal does not answer, asking again", "operation_id", id, "error", err)
 			if pause.sleep(ctx) {
 				continue
@@ -190,6 +193,12 @@ func transient(err error) bool {
 		errors.As(err, &internal) || errors.As(err, &canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
+// transient is [transient], and knows that a namespace which was there has not
+// gone: an overloaded server also says so when it cannot look.
+func (c *Client) transient(err error) bool {
+	return transient(err) || c.served.Load() && errors.As(err, new(*serviceerror.NamespaceNotFound))
+}
+
 // ErrRunning is returned by [Client.Result] when the budget ends first.
 var ErrRunning = errors.New("operation: still running")
 
@@ -229,12 +238,13 @@ func (c *Client) wait(ctx context.Context, id string, budget time.Duration) (jso
 	for {
 		output, err := c.polls.get(poll, id)
 		if err == nil {
+			c.served.Store(true)
 			return resultmap.JSON(output)
 		}
 		if poll.Err() != nil {
 			return nil, context.Cause(poll)
 		}
-		if !transient(err) {
+		if !c.transient(err) {
 			return nil, c.waitFailure(ctx, id, err)
 		}
 		if !pause.sleep(poll) {
@@ -307,7 +317,7 @@ func (c *Client) Cancel(ctx context.Context, id, reason string) error {
 			return nil
 		case errors.As(err, &notFound):
 			return unknown(id, err)
-		case ctx.Err() == nil && transient(err) && pause.sleep(ctx):
+		case ctx.Err() == nil && c.transient(err) && pause.sleep(ctx):
 			continue
 		}
 		return resultmap.FromError(err)

@@ -341,6 +341,30 @@ func TestAStartWithoutAnAnswer(t *testing.T) {
 	require.Equal(t, `Temporal does not answer (endpoint "e", service "tools"). The call may have been recorded all the same: its operation is `+id+".", failure.Message)
 }
 
+// An overloaded server says now and then that it knows no such namespace.
+func TestANamespaceThatWasThereIsWaitedFor(t *testing.T) {
+	t.Parallel()
+
+	c, temporal := connect(t)
+	temporal.Handle(service, tool, func(context.Context, json.RawMessage) (json.RawMessage, error) {
+		return json.RawMessage(`{"n":1.0}`), nil
+	})
+	id, err := c.Start(t.Context(), call(`{}`))
+	require.NoError(t, err)
+	temporal.SetDown(serviceerror.NewNamespaceNotFound("ns"))
+	_, err = c.Result(t.Context(), id, call(`{}`).Tool, 200*time.Millisecond)
+	require.ErrorIs(t, err, operation.ErrRunning)
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	_, err = c.Start(ctx, call(`{}`))
+	require.Error(t, err)
+	require.Error(t, ctx.Err(), "it was asked once")
+	temporal.SetDown(nil)
+	r, err := c.Result(t.Context(), id, call(`{}`).Tool, 0)
+	require.NoError(t, err)
+	require.Equal(t, `{"n":1.0}`, string(r.Structured()))
+}
+
 func TestList(t *testing.T) {
 	t.Parallel()
 

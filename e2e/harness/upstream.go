@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -31,6 +32,11 @@ func PrepareUpstream(tb testing.TB, args ...string) *Upstream {
 	u := &Upstream{Dir: tb.TempDir(), path: Program(tb, "upstream")}
 	u.args = append([]string{"--dir", u.Dir}, args...)
 	tb.Cleanup(func() {
+		// What served it ends a moment after its client, and writes until then.
+		Until(tb, func() bool {
+			return !slices.ContainsFunc(append(u.Entries(tb, upstream.EventStart), u.Entries(tb, upstream.EventChild)...),
+				func(e upstream.Entry) bool { return Alive(e.PID) })
+		})
 		if tb.Failed() {
 			journal, _ := os.ReadFile(filepath.Join(u.Dir, "journal"))
 			tb.Logf("upstream, its journal:\n%s", journal[max(0, len(journal)-(8<<10)):])

@@ -42,7 +42,7 @@ func TestCheck(t *testing.T) {
 	require.Zero(t, one.Code, one.Stderr)
 	require.NotContains(t, one.Stdout, "first")
 	for _, e := range u.Entries(t, upstream.EventStart) {
-		require.False(t, alive(e.PID))
+		require.False(t, harness.Alive(e.PID))
 	}
 }
 

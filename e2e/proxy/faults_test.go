@@ -153,7 +153,7 @@ func TestHandshakes(t *testing.T) {
 			out := harness.RunProxy(t, "", nil, "check", "--config", config)
 			t.Logf("after %v: %s%s", time.Since(began).Round(time.Millisecond), out.Stdout, out.Stderr)
 			for _, e := range append(u.Entries(t, upstream.EventStart), u.Entries(t, upstream.EventChild)...) {
-				require.True(t, c.http || !alive(e.PID), "process %d is left", e.PID)
+				require.True(t, c.http || !harness.Alive(e.PID), "process %d is left", e.PID)
 			}
 			u.NoViolation(t)
 			if c.fails == "" {

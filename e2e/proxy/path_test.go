@@ -25,6 +25,13 @@ var quick = harness.ProxyServer{"policy": map[string]any{
 	"retry":             map[string]any{"initial_interval": "100ms", "maximum_interval": "1s", "maximum_attempts": 10},
 }}
 
+// patient is [quick] for what kills no Worker: on a busy machine the heartbeats of
+// one that lives can be late.
+var patient = harness.ProxyServer{"policy": map[string]any{
+	"heartbeat_timeout": "60s",
+	"retry":             map[string]any{"initial_interval": "100ms", "maximum_interval": "1s", "maximum_attempts": 10},
+}}
+
 // through starts all that is between a client and an upstream.
 func through(t *testing.T, u *harness.Upstream, more ...harness.ProxyServer) path {
 	t.Helper()
@@ -121,7 +128,7 @@ func (w way) upstream(t *testing.T, flags ...string) *harness.Upstream {
 }
 
 func (w way) server(u *harness.Upstream, more ...harness.ProxyServer) harness.ProxyServer {
-	s := u.Server(append([]harness.ProxyServer{quick, w.more}, more...)...)
+	s := u.Server(append([]harness.ProxyServer{patient, w.more}, more...)...)
 	if strings.HasPrefix(w.name, "sse") {
 		s["url"] = u.SSE
 	}

@@ -2,10 +2,8 @@ package proxy_test
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -175,7 +173,7 @@ func TestDeadChildIsReplaced(t *testing.T) {
 		p.works(t)
 		for range 3 {
 			for _, e := range p.upstream.Entries(t, upstream.EventStart) {
-				if alive(e.PID) {
+				if harness.Alive(e.PID) {
 					require.NoError(t, syscall.Kill(e.PID, syscall.SIGKILL))
 				}
 			}
@@ -231,7 +229,7 @@ func TestNoDescendantIsLeft(t *testing.T) {
 				u.AwaitRun(t, "held")
 				var pids []int
 				for _, e := range append(u.Entries(t, upstream.EventStart), u.Entries(t, upstream.EventChild)...) {
-					if alive(e.PID) {
+					if harness.Alive(e.PID) {
 						pids = append(pids, e.PID)
 					}
 				}
@@ -246,7 +244,7 @@ func TestNoDescendantIsLeft(t *testing.T) {
 				harness.Until(t, func() bool {
 					left = 0
 					for _, pid := range pids {
-						if alive(pid) {
+						if harness.Alive(pid) {
 							left++
 						}
 					}
@@ -258,23 +256,6 @@ func TestNoDescendantIsLeft(t *testing.T) {
 	}
 }
 
-// alive reports whether a process runs and is no zombie.
-func alive(pid int) bool {
-	_, state := parent(pid)
-	return state != "" && state != "Z" && state != "X"
-}
-
-// parent returns what /proc says of a process.
-func parent(pid int) (ppid int, state string) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, ""
-	}
-	fields := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+1:]))
-	ppid, _ = strconv.Atoi(fields[1])
-	return ppid, fields[0]
-}
-
 // children are the processes of a process, zombies included.
 func children(t *testing.T, of int) (pids []int) {
 	t.Helper()
@@ -283,7 +264,7 @@ func children(t *testing.T, of int) (pids []int) {
 	for _, dir := range dirs {
 		pid, err := strconv.Atoi(filepath.Base(dir))
 		require.NoError(t, err)
-		if ppid, _ := parent(pid); ppid == of {
+		if ppid, _ := harness.Parent(pid); ppid == of {
 			pids = append(pids, pid)
 		}
 	}
