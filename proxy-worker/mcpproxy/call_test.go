@@ -309,7 +309,8 @@ func TestWorkflowsCallToo(t *testing.T) {
 // twice has Temporal deliver the start of a tool's call a second time.
 type twice struct {
 	interceptor.WorkerInterceptorBase
-	between func()
+	between func(ctx context.Context) error
+	ended   chan error // of between, which the test may not fail: the call can end before it
 	mu      sync.Mutex
 	starts  int
 }
@@ -334,7 +335,7 @@ func (i *twiceInbound) StartOperation(ctx context.Context, in interceptor.NexusS
 	if !first {
 		return result, err
 	}
-	i.twice.between()
+	i.twice.ended <- i.twice.between(ctx)
 	return nil, nexus.NewHandlerErrorf(nexus.HandlerErrorTypeUnavailable, "the answer is lost")
 }
 
@@ -358,11 +359,16 @@ func TestAStartThatIsDeliveredAgainRunsOnce(t *testing.T) {
 			}
 			p := newProxy(t, "fake", s.upstream(), mcpproxy.Options{})
 			endpoint := newEndpoint(t)
-			again := &twice{}
-			again.between = func() {
-				if state != "running" {
-					require.Eventually(t, func() bool { return closedActivities(t, endpoint) == 1 }, 5*time.Second, 10*time.Millisecond)
+			again := &twice{ended: make(chan error, 1)}
+			again.between = func(ctx context.Context) error {
+				for state != "running" && closedActivities(t, endpoint) != 1 {
+					select {
+					case <-ctx.Done():
+						return ctx.Err()
+					case <-time.After(10 * time.Millisecond):
+					}
 				}
+				return nil
 			}
 			w := worker.New(dial(t, p), endpoint, worker.Options{Interceptors: []interceptor.WorkerInterceptor{again}})
 			require.NoError(t, w.Start())
@@ -378,6 +384,7 @@ func TestAStartThatIsDeliveredAgainRunsOnce(t *testing.T) {
 				close(release)
 			}
 			result, err := c.wait(handle)
+			require.NoError(t, <-again.ended)
 			if state == "failed" {
 				f := resultmap.FromError(err)
 				require.Equal(t, contract.CodeToolError, f.Code)

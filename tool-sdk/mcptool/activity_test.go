@@ -227,10 +227,8 @@ func TestARedeliveredStartAttachesToTheActivity(t *testing.T) {
 			s := mcptool.NewService("again")
 			mcptool.Add(s, op, mcptool.Tool{Description: "Greet.", Kind: contract.KindActivity})
 			c := serve(t, s, "again", func(w worker.Worker) { registerActivity(t, w, "again", op.inner) })
-			op.between = func() {
-				if state != "running" {
-					require.Eventually(t, func() bool { return activitiesClosed(t, c.endpoint) }, 5*time.Second, 20*time.Millisecond)
-				}
+			op.between = func(ctx context.Context) error {
+				return until(ctx, func() bool { return state == "running" || activitiesClosed(t, c.endpoint) })
 			}
 			op.after = func() {
 				if state == "running" {
@@ -254,13 +252,14 @@ func TestARedeliveredStartAttachesToTheActivity(t *testing.T) {
 type twice[I, O any] struct {
 	nexus.UnimplementedOperation[I, O]
 
-	inner          nexus.Operation[I, O]
-	between, after func()
-	second         chan error // of the second start; the call may end before it
+	inner   nexus.Operation[I, O]
+	between func(ctx context.Context) error // may not fail the test: it is not the test's goroutine
+	after   func()
+	second  chan error // of the second start; the call may end before it
 }
 
 func newTwice[I, O any](inner nexus.Operation[I, O]) *twice[I, O] {
-	return &twice[I, O]{inner: inner, after: func() {}, second: make(chan error, 1)}
+	return &twice[I, O]{inner: inner, after: func() {}, second: make(chan error, 10)}
 }
 
 func (o *twice[I, O]) Name() string { return o.inner.Name() }
@@ -269,11 +268,26 @@ func (o *twice[I, O]) Start(ctx context.Context, in I, options nexus.StartOperat
 	if first, err := o.inner.Start(ctx, in, options); err != nil {
 		return first, err
 	}
-	o.between()
+	if err := o.between(ctx); err != nil {
+		o.second <- err
+		return nil, err
+	}
 	second, err := o.inner.Start(ctx, in, options)
 	o.after()
 	o.second <- err
 	return second, err
+}
+
+// until returns when a condition holds, or ctx's error.
+func until(ctx context.Context, condition func() bool) error {
+	for !condition() {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	return nil
 }
 
 // registerActivity registers the activity of an operation that another one wraps.

@@ -281,13 +281,13 @@ func TestARedeliveredStartFindsTheWorkflowThatClosed(t *testing.T) {
 	s := mcptool.NewService("reports")
 	mcptool.Add(s, op, mcptool.Tool{Description: "Write a report.", Kind: contract.KindWorkflow})
 	c := serve(t, s, "reports", func(w worker.Worker) { w.RegisterWorkflow(report) })
-	op.between = func() {
-		require.Eventually(t, func() bool {
+	op.between = func(ctx context.Context) error {
+		return until(ctx, func() bool {
 			query := countWorkflows(c.endpoint)
 			query.Query += " AND ExecutionStatus='Completed'"
 			n, err := temporal(t).CountWorkflow(t.Context(), query)
 			return err == nil && n.GetCount() == 1
-		}, 5*time.Second, 20*time.Millisecond)
+		})
 	}
 	require.JSONEq(t, `{"text":"Report on x"}`, c.ok("report", `{"name":"x"}`))
 	require.NoError(t, <-op.second)
