@@ -2,6 +2,7 @@ package mcpproxy
 
 import (
 	"context"
+	"crypto"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -44,8 +45,9 @@ type HTTPOptions struct {
 	Headers map[string]string
 	// Auth gets a token with the client credentials grant. Defaults to none.
 	Auth *ClientCredentials
-	// OAuthHandler authorises requests in another way; not beside Auth. Defaults
-	// to none.
+	// OAuthHandler authorises requests in another way, like the handlers of the MCP
+	// Go SDK; not beside Auth. Its Authorize is called for a 401, and for a 403 with
+	// the error insufficient_scope, once each in a request. Defaults to none.
 	OAuthHandler auth.OAuthHandler
 	// Client sends the requests. Its timeout bounds calls too. Defaults to one
 	// without a timeout.
@@ -56,11 +58,19 @@ type HTTPOptions struct {
 }
 
 // ClientCredentials are those of OAuth's client credentials grant (RFC 6749,
-// section 4.4).
+// section 4.4), with a secret or a private key.
 type ClientCredentials struct {
 	ClientID     string
 	ClientSecret string
-	// Scopes are asked for. Defaults to what the upstream names.
+	// PrivateKey stands for ClientSecret: the client authenticates by its signature
+	// (private_key_jwt, RFC 7523). It is of RSA, ECDSA on P-256, P-384 or P-521, or
+	// Ed25519, and may live elsewhere. Defaults to none.
+	PrivateKey crypto.Signer
+	// KeyID is by which the authorization server knows the key ("kid"). Defaults to
+	// none.
+	KeyID string
+	// Scopes are all that is asked for. Defaults to what the upstream names, and
+	// more where it asks for more (error insufficient_scope).
 	Scopes []string
 	// TokenURL gives the tokens. Defaults to what the upstream's metadata name.
 	TokenURL string
@@ -131,6 +141,8 @@ func (u *httpUpstream) open(o Options, log *slog.Logger) (mcpclient.Transport, [
 		options := oauth.Options{
 			ClientID:     credentials.ClientID,
 			ClientSecret: credentials.ClientSecret,
+			PrivateKey:   credentials.PrivateKey,
+			KeyID:        credentials.KeyID,
 			Scopes:       slices.Clone(credentials.Scopes),
 			TokenURL:     credentials.TokenURL,
 			Client:       u.options.Client,

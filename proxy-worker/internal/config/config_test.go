@@ -1,6 +1,10 @@
 package config_test
 
 import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"os"
@@ -239,8 +243,10 @@ func TestFaults(t *testing.T) {
 		`{"url":"http://h","headers":{"A":"s3cret\r\nB: c"}}`:    "s.headers.A: the value has a line break or another control character (line 1)",
 		`{"url":"http://h","headers":{"A":"s3cret","a":"s3cr"}}`: `s.headers.a: the same header as "A" (line 1)`,
 		`{"url":"http://h","auth":"s3cret"}`:                     "s.auth: want an object, but it is a string (line 1)",
-		`{"url":"http://h","auth":{"client_id":"i"}}`:            "s.auth: client_secret is missing (line 1)",
-		`{"url":"http://h","auth":{"client_secret":"s3cret"}}`:   "s.auth: client_id is missing (line 1)",
+		`{"url":"http://h","auth":{"client_id":"i"}}`:            "s.auth: client_secret is missing (or private_key) (line 1)",
+		`{"url":"http://h","auth":{"client_id":"i","private_key":"s3cret"}}`:                                   "s.auth.private_key: it must be a private key in PEM: PKCS #8, PKCS #1 or SEC 1, not encrypted (line 1)",
+		`{"url":"http://h","auth":{"client_id":"i","private_key":"${TOKEN}"}}`:                                 "s.auth.private_key: it must be a private key in PEM: PKCS #8, PKCS #1 or SEC 1, not encrypted (line 1)",
+		`{"url":"http://h","auth":{"client_secret":"s3cret"}}`:                                                 "s.auth: client_id is missing (line 1)",
 		`{"url":"http://h","auth":{"client_id":"i","client_secret":["s3cret"]}}`:                               "s.auth.client_secret: want a string, but it is an array (line 1)",
 		`{"url":"http://h","auth":{"client_id":"i","client_secret":""}}`:                                       "s.auth.client_secret: it is empty (line 1)",
 		`{"url":"http://h","auth":{"client_id":"i","client_secret":"s","scopes":"a b"}}`:                       "s.auth.scopes: want an array of strings, but it is a string (line 1)",
@@ -305,6 +311,27 @@ func TestFaults(t *testing.T) {
 		require.Equal(t, []string{want}, got, entry)
 		require.NotContains(t, got[0], "s3cret")
 	}
+}
+
+func TestPrivateKey(t *testing.T) {
+	t.Parallel()
+
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	require.NoError(t, err)
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	require.NoError(t, err)
+	text := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
+	entry := func(more string) string {
+		return fmt.Sprintf(`{"s":{"url":"http://h","auth":{"client_id":"me",%s"private_key":%q}}}`, more, text)
+	}
+	f := load(t, entry(`"key_id":"key-1",`), options())
+	require.Empty(t, f.Warnings)
+	require.Equal(t, &mcpproxy.ClientCredentials{ClientID: "me", PrivateKey: key, KeyID: "key-1"}, f.Servers[0].HTTP.Auth)
+
+	require.Equal(t, []string{"s.auth: it has both client_secret and private_key; want one of them (line 1)"},
+		faults(t, entry(`"client_secret":"s3cret",`), options()))
+	f = load(t, `{"s":{"url":"http://h","auth":{"client_id":"me","client_secret":"s","key_id":"key-1"}}}`, options())
+	require.Equal(t, []string{"s.auth.key_id: it has no meaning without private_key"}, f.Warnings)
 }
 
 func TestOwnedHeaders(t *testing.T) {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"crypto"
 	"path/filepath"
 	"strings"
 
@@ -91,7 +92,7 @@ func (o object) warn(key, what string) {
 }
 
 func (o object) auth(s *Server, headers map[string]string) {
-	auth, ok := o.sub("auth", "client_id", "client_secret", "scopes", "token_url")
+	auth, ok := o.sub("auth", "client_id", "client_secret", "private_key", "key_id", "scopes", "token_url")
 	if !ok {
 		return
 	}
@@ -102,20 +103,43 @@ func (o object) auth(s *Server, headers map[string]string) {
 		o.fault("auth", "it sets the header %q, which is also under headers; want one of them", headers["authorization"])
 	}
 	s.HTTP.Auth = &mcpproxy.ClientCredentials{}
-	for key, value := range map[string]*string{"client_id": &s.HTTP.Auth.ClientID, "client_secret": &s.HTTP.Auth.ClientSecret} {
-		t := auth.filled(key)
-		*value = t.value
-		if !auth.has(key) {
-			auth.faults.add(auth.path, auth.node, "%s is missing", key)
-		}
+	credentials := s.HTTP.Auth
+	credentials.ClientID = auth.filled("client_id").value
+	credentials.ClientSecret = auth.filled("client_secret").value
+	credentials.PrivateKey = auth.privateKey("private_key")
+	credentials.KeyID = auth.filled("key_id").value
+	if !auth.has("client_id") {
+		auth.faults.add(auth.path, auth.node, "client_id is missing")
 	}
-	s.HTTP.Auth.Scopes = values(auth.texts("scopes"))
+	switch secret, key := auth.has("client_secret"), auth.has("private_key"); {
+	case secret && key:
+		auth.faults.add(auth.path, auth.node, "it has both client_secret and private_key; want one of them")
+	case !secret && !key:
+		auth.faults.add(auth.path, auth.node, "client_secret is missing (or private_key)")
+	case !key && auth.has("key_id"):
+		auth.warn("key_id", "it has no meaning without private_key")
+	}
+	credentials.Scopes = values(auth.texts("scopes"))
 	if auth.has("token_url") {
 		t := auth.address("token_url")
-		if s.HTTP.Auth.TokenURL = t.value; t.present {
+		if credentials.TokenURL = t.value; t.present {
 			if err := oauth.CheckTokenURL(t.value); err != nil {
 				auth.reject(t, "it %v", err)
 			}
 		}
 	}
+}
+
+// privateKey reads a key in PEM; nil where there is none, or a fault.
+func (o object) privateKey(key string) crypto.Signer {
+	t := o.filled(key)
+	if !t.present {
+		return nil
+	}
+	signer, err := oauth.ParsePrivateKey([]byte(t.value))
+	if err != nil {
+		o.reject(t, "it %v", err)
+		return nil
+	}
+	return signer
 }

@@ -36,6 +36,7 @@ type challenge struct {
 	server   *url.URL // the MCP server, without query and user info
 	metadata string
 	scopes   []string
+	widens   bool // the token serves, and its scopes do not suffice
 }
 
 func newChallenge(server *url.URL, h http.Header) *challenge {
@@ -54,6 +55,18 @@ func newChallenge(server *url.URL, h http.Header) *challenge {
 		}
 	}
 	return c
+}
+
+// ScopesInsufficient reports whether a response asks for a token with more scopes
+// (RFC 6750, section 3.1).
+func ScopesInsufficient(resp *http.Response) bool {
+	if resp.StatusCode != http.StatusForbidden {
+		return false
+	}
+	parsed, _ := oauthex.ParseWWWAuthenticate(resp.Header.Values("WWW-Authenticate"))
+	return slices.ContainsFunc(parsed, func(p oauthex.Challenge) bool {
+		return strings.EqualFold(p.Scheme, "bearer") && p.Params["error"] == "insufficient_scope"
+	})
 }
 
 // found is what discovery found.
@@ -154,6 +167,7 @@ func (h *Handler) serverMetadata(ctx context.Context, issuer string) (*endpoint,
 			Issuer        string   `json:"issuer"`
 			TokenEndpoint string   `json:"token_endpoint"`
 			Methods       []string `json:"token_endpoint_auth_methods_supported"`
+			Algorithms    []string `json:"token_endpoint_auth_signing_alg_values_supported"`
 		}
 		ok, err := h.metadata(ctx, place, &m)
 		if err != nil && !isRetryable(err) {
@@ -169,15 +183,22 @@ func (h *Handler) serverMetadata(ctx context.Context, issuer string) (*endpoint,
 		if checkURL(m.TokenEndpoint) != nil {
 			return nil, &Error{Message: "the token endpoint that was discovered is neither https nor on this machine", Detail: root}
 		}
-		at := &endpoint{url: m.TokenEndpoint}
-		// Basic first: RFC 6749 has every server take it.
-		for _, method := range []string{methodBasic, methodPost} {
+		at := &endpoint{url: m.TokenEndpoint, issuer: m.Issuer}
+		for _, method := range h.methods() {
 			if slices.Contains(m.Methods, method) {
 				at.methods = append(at.methods, method)
 			}
 		}
-		if len(m.Methods) > 0 && len(at.methods) == 0 {
+		if h.signer != nil {
+			at.algorithm = h.signer.pick(m.Algorithms)
+		}
+		switch {
+		case len(m.Methods) > 0 && len(at.methods) == 0 && h.signer != nil:
+			return nil, &Error{Message: "the authorization server takes no signature of a private key (private_key_jwt)", Detail: root}
+		case len(m.Methods) > 0 && len(at.methods) == 0:
 			return nil, &Error{Message: "the authorization server takes no client secret", Detail: root}
+		case h.signer != nil && at.algorithm == "":
+			return nil, &Error{Message: "the authorization server takes no signatures of this kind of private key", Detail: root}
 		}
 		return at, nil
 	}

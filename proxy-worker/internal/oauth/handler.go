@@ -2,6 +2,7 @@ package oauth
 
 import (
 	"context"
+	"crypto"
 	"errors"
 	"io"
 	"net/http"
@@ -23,9 +24,15 @@ const (
 
 // Options are the options of [New].
 type Options struct {
-	// ClientID and ClientSecret are the credentials; both are required.
+	// ClientID and one of ClientSecret and PrivateKey are the credentials.
 	ClientID, ClientSecret string
-	// Scopes defaults to what the server asks for.
+	// PrivateKey authenticates by a signature (private_key_jwt): RSA, ECDSA on
+	// P-256, P-384 or P-521, or Ed25519.
+	PrivateKey crypto.Signer
+	// KeyID is by which the authorization server knows the key. Defaults to none.
+	KeyID string
+	// Scopes are all that is ever asked for. Defaults to what the server asks for,
+	// which may become more.
 	Scopes []string
 	// TokenURL is the token endpoint. Left empty, the server's own metadata leads
 	// to it, and so the credentials go where the server says.
@@ -56,6 +63,7 @@ func (e *Error) Unwrap() error { return e.Cause }
 type Handler struct {
 	options Options
 	client  *http.Client
+	signer  *signer // nil where there is a secret
 
 	mu       sync.Mutex
 	endpoint *endpoint // nil until it is known
@@ -82,14 +90,25 @@ type flight struct {
 
 var _ auth.OAuthHandler = (*Handler)(nil)
 
-// New returns a handler. It returns an error for credentials that are missing and
-// for a token endpoint that is neither https nor on this machine.
+// New returns a handler. It returns an error for credentials that are missing or
+// of no use, and for a token endpoint that is neither https nor on this machine.
 func New(o Options) (*Handler, error) {
-	if o.ClientID == "" || o.ClientSecret == "" {
-		return nil, errors.New("oauth: client ID and client secret are both required")
+	switch {
+	case o.ClientID == "":
+		return nil, errors.New("oauth: a client ID is required")
+	case o.ClientSecret == "" && o.PrivateKey == nil:
+		return nil, errors.New("oauth: a client secret or a private key is required")
+	case o.ClientSecret != "" && o.PrivateKey != nil:
+		return nil, errors.New("oauth: there are both a client secret and a private key; want one of them")
 	}
 	o.Scopes = slices.Clone(o.Scopes)
 	h := &Handler{options: o, scopes: o.Scopes}
+	if o.PrivateKey != nil {
+		var err error
+		if h.signer, err = newSigner(o.PrivateKey, o.KeyID); err != nil {
+			return nil, errors.New("oauth: the private key " + err.Error())
+		}
+	}
 	if o.Resource != "" {
 		u, err := url.Parse(o.Resource)
 		if err != nil || u.Scheme == "" || u.Host == "" {
@@ -151,21 +170,40 @@ func (s source) Token() (*oauth2.Token, error) {
 }
 
 // Authorize implements [auth.OAuthHandler]: it gets a new token, after the server
-// has refused the one that req had. Where another request has already got a newer
-// one, that is it.
+// has refused the one that req had, or has found its scopes too narrow (403). Where
+// another request has already got a newer one that may do, that is it.
 func (h *Handler) Authorize(ctx context.Context, req *http.Request, resp *http.Response) error {
 	_, _ = io.CopyN(io.Discard, resp.Body, 4<<10)
 	_ = resp.Body.Close()
+	c := newChallenge(req.URL, resp.Header)
+	c.widens = resp.StatusCode == http.StatusForbidden
 	h.mu.Lock()
+	for h.flight != nil { // what it brings may do
+		f := h.flight
+		h.mu.Unlock()
+		if _, err := f.wait(ctx); err != nil {
+			return err
+		}
+		h.mu.Lock()
+	}
 	if h.token != nil {
 		newer := req.Header.Get("Authorization") != "Bearer "+h.token.AccessToken
-		if newer && h.token.fresh() {
+		missing := c.widens && len(union(h.scopes, c.scopes)) > len(h.scopes)
+		switch {
+		case newer && !missing && h.token.fresh():
 			h.mu.Unlock()
 			return nil
+		case c.widens && len(h.options.Scopes) > 0:
+			h.mu.Unlock()
+			return &Error{Message: "the token's scopes do not suffice, and others than these are not configured"}
+		case c.widens && !missing:
+			h.mu.Unlock()
+			return &Error{Message: "the token's scopes do not suffice, and the server asks for no others"}
+		case !c.widens:
+			h.token = nil
 		}
-		h.token = nil
 	}
-	f := h.fetch(newChallenge(req.URL, resp.Header))
+	f := h.fetch(c)
 	h.mu.Unlock()
 	_, err := f.wait(ctx)
 	return err
@@ -222,6 +260,10 @@ func (h *Handler) obtain(ctx context.Context, c *challenge) (*token, error) {
 			resource = found.resource
 		}
 	}
+	if c != nil && c.widens && len(h.options.Scopes) == 0 {
+		// What was granted stays: calls that need it go on beside this one.
+		scopes = union(scopes, c.scopes)
+	}
 	got, method, err := h.request(ctx, at, scopes, resource)
 	if err != nil {
 		return nil, err
@@ -229,7 +271,19 @@ func (h *Handler) obtain(ctx context.Context, c *challenge) (*token, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	// Kept once it has worked, with the way of authenticating that did.
-	h.endpoint = &endpoint{url: at.url, methods: []string{method}}
-	h.scopes, h.resource = scopes, resource
+	kept := *at
+	kept.methods = []string{method}
+	h.endpoint, h.scopes, h.resource = &kept, scopes, resource
 	return got, nil
+}
+
+// union returns the scopes of both, each once.
+func union(a, b []string) []string {
+	all := slices.Clone(a)
+	for _, scope := range b {
+		if !slices.Contains(all, scope) {
+			all = append(all, scope)
+		}
+	}
+	return all
 }

@@ -35,6 +35,8 @@ type server struct {
 
 	takes   []string                                // authentication methods it takes; nil: both
 	states  []string                                // those that its metadata states
+	algs    []string                                // of signatures, as its metadata states them
+	signed  func(form url.Values) bool              // whether an assertion is the client's
 	answer  func(w http.ResponseWriter, n int) bool // of token request n, unless it returns false
 	paths   map[string]func() any                   // metadata by path
 	expires any
@@ -58,6 +60,9 @@ func (s *server) authorizationServer() any {
 	m := map[string]any{"issuer": s.URL, "token_endpoint": s.URL + "/token"}
 	if s.states != nil {
 		m["token_endpoint_auth_methods_supported"] = s.states
+	}
+	if s.algs != nil {
+		m["token_endpoint_auth_signing_alg_values_supported"] = s.algs
 	}
 	return m
 }
@@ -87,6 +92,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	} else if r.PostForm.Get("client_id") == id && r.PostForm.Get("client_secret") == secret {
 		method = "client_secret_post"
+	} else if s.signed != nil && s.signed(r.PostForm) {
+		method = "private_key_jwt"
 	}
 	s.requests = append(s.requests, r.PostForm)
 	n := len(s.requests)
@@ -107,10 +114,12 @@ func (s *server) count() int {
 	return len(s.requests)
 }
 
-func (s *server) first() url.Values {
+func (s *server) first() url.Values { return s.request(0) }
+
+func (s *server) request(n int) url.Values {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.requests[0]
+	return s.requests[n]
 }
 
 func (s *server) asked() int {
@@ -121,7 +130,10 @@ func (s *server) asked() int {
 
 func newHandler(t *testing.T, o oauth.Options) *oauth.Handler {
 	t.Helper()
-	o.ClientID, o.ClientSecret = id, secret
+	o.ClientID = id
+	if o.PrivateKey == nil {
+		o.ClientSecret = secret
+	}
 	h, err := oauth.New(o)
 	require.NoError(t, err)
 	return h
@@ -143,11 +155,16 @@ func token(t *testing.T, h *oauth.Handler) (string, error) {
 // refused tells the handler of a 401.
 func refused(t *testing.T, h *oauth.Handler, mcp, used string, challenge ...string) error {
 	t.Helper()
+	return authorize(t, h, http.StatusUnauthorized, mcp, used, challenge...)
+}
+
+func authorize(t *testing.T, h *oauth.Handler, status int, mcp, used string, challenge ...string) error {
+	t.Helper()
 	req := httptest.NewRequest(http.MethodPost, mcp, nil)
 	if used != "" {
 		req.Header.Set("Authorization", "Bearer "+used)
 	}
-	resp := &http.Response{Header: http.Header{"Www-Authenticate": challenge}, Body: io.NopCloser(strings.NewReader("no"))}
+	resp := &http.Response{StatusCode: status, Header: http.Header{"Www-Authenticate": challenge}, Body: io.NopCloser(strings.NewReader("no"))}
 	err := h.Authorize(t.Context(), req, resp)
 	if err != nil {
 		noSecrets(t, err)
@@ -171,6 +188,10 @@ func TestNewRefuses(t *testing.T) {
 	for name, o := range map[string]oauth.Options{
 		"no ID":         {ClientSecret: secret},
 		"no secret":     {ClientID: id},
+		"two secrets":   {ClientID: id, ClientSecret: secret, PrivateKey: newKey(t, "P-256")},
+		"other curve":   {ClientID: id, PrivateKey: newKey(t, "P-224")},
+		"short key":     {ClientID: id, PrivateKey: newKey(t, "RSA 1024")},
+		"other key":     {ClientID: id, PrivateKey: otherKey{}},
 		"http":          {ClientID: id, ClientSecret: secret, TokenURL: "http://auth.example/token?key=" + secret},
 		"user info":     {ClientID: id, ClientSecret: secret, TokenURL: "https://u:" + secret + "@auth.example/token"},
 		"no URL":        {ClientID: id, ClientSecret: secret, TokenURL: "::" + secret},

@@ -17,15 +17,27 @@ import (
 
 // The ways to authenticate at a token endpoint (RFC 8414, section 2).
 const (
-	methodBasic = "client_secret_basic"
-	methodPost  = "client_secret_post"
+	methodBasic      = "client_secret_basic"
+	methodPost       = "client_secret_post"
+	methodPrivateKey = "private_key_jwt"
 )
 
 // endpoint is a token endpoint and the ways to authenticate that it takes, in the
-// order to try them; none stated is Basic, then the body.
+// order to try them; none stated is all that the credentials are good for.
 type endpoint struct {
-	url     string
-	methods []string
+	url       string
+	issuer    string // empty where it was not discovered
+	methods   []string
+	algorithm string // of signatures; empty is the key's usual one
+}
+
+// methods are the ways to authenticate with the credentials that there are, in the
+// order to try them. Basic first: RFC 6749 has every server take it.
+func (h *Handler) methods() []string {
+	if h.signer != nil {
+		return []string{methodPrivateKey}
+	}
+	return []string{methodBasic, methodPost}
 }
 
 // codes are the errors of a token endpoint that may be repeated: those of
@@ -41,11 +53,11 @@ const codeInvalidClient = "invalid_client"
 func (h *Handler) request(ctx context.Context, at *endpoint, scopes []string, resource string) (*token, string, error) {
 	methods := at.methods
 	if len(methods) == 0 {
-		methods = []string{methodBasic, methodPost}
+		methods = h.methods()
 	}
 	var first error
 	for _, method := range methods {
-		got, rejected, err := h.post(ctx, at.url, method, scopes, resource)
+		got, rejected, err := h.post(ctx, at, method, scopes, resource)
 		if err == nil {
 			return got, method, nil
 		}
@@ -59,7 +71,7 @@ func (h *Handler) request(ctx context.Context, at *endpoint, scopes []string, re
 
 // post sends one token request. Rejected says that the endpoint did not take the
 // client's authentication, which the other way may mend.
-func (h *Handler) post(ctx context.Context, to, method string, scopes []string, resource string) (t *token, rejected bool, err error) {
+func (h *Handler) post(ctx context.Context, at *endpoint, method string, scopes []string, resource string) (t *token, rejected bool, err error) {
 	form := url.Values{"grant_type": {"client_credentials"}}
 	if len(scopes) > 0 {
 		form.Set("scope", strings.Join(scopes, " "))
@@ -67,11 +79,21 @@ func (h *Handler) post(ctx context.Context, to, method string, scopes []string, 
 	if resource != "" {
 		form.Set("resource", resource)
 	}
-	if method == methodPost {
+	switch method {
+	case methodPost:
 		form.Set("client_id", h.options.ClientID)
 		form.Set("client_secret", h.options.ClientSecret)
+	case methodPrivateKey:
+		// The issuer is whom it is for; the endpoint stands for one that is not known.
+		assertion, err := h.signer.assertion(at.algorithm, h.options.ClientID, cmp.Or(at.issuer, at.url), time.Now())
+		if err != nil { // a key may be that of a service
+			return nil, false, &Error{Message: "the private key could not sign the token request", Retryable: true, Cause: err}
+		}
+		form.Set("client_id", h.options.ClientID)
+		form.Set("client_assertion_type", assertionType)
+		form.Set("client_assertion", assertion)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, strings.NewReader(form.Encode()))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, at.url, strings.NewReader(form.Encode()))
 	if err != nil {
 		return nil, false, &Error{Message: "the token endpoint's URL is invalid", Cause: err}
 	}
@@ -83,18 +105,18 @@ func (h *Handler) post(ctx context.Context, to, method string, scopes []string, 
 	}
 	resp, err := h.client.Do(req)
 	if err != nil {
-		return nil, false, unreachable("the token endpoint cannot be reached", to, err)
+		return nil, false, unreachable("the token endpoint cannot be reached", at.url, err)
 	}
 	defer resp.Body.Close() //nolint:errcheck // it was read
 	raw, err := readAll(resp.Body)
 	if err != nil {
-		return nil, false, unreachable("the token endpoint's answer cannot be read", to, err)
+		return nil, false, unreachable("the token endpoint's answer cannot be read", at.url, err)
 	}
 	if resp.StatusCode != http.StatusOK {
 		code := errorCode(raw)
 		e := &Error{
 			Message:   "the token endpoint answers with HTTP status " + strconv.Itoa(resp.StatusCode),
-			Detail:    place(to),
+			Detail:    place(at.url),
 			Retryable: resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests,
 		}
 		if code != "" {
@@ -104,7 +126,7 @@ func (h *Handler) post(ctx context.Context, to, method string, scopes []string, 
 	}
 	t, err = parseToken(raw, time.Now())
 	if err != nil {
-		return nil, false, &Error{Message: "the token endpoint's answer holds no bearer token", Detail: place(to), Cause: err}
+		return nil, false, &Error{Message: "the token endpoint's answer holds no bearer token", Detail: place(at.url), Cause: err}
 	}
 	return t, false, nil
 }

@@ -30,15 +30,15 @@ type request struct {
 }
 
 // do sends a request until there is a response that is the server's own: over
-// redirects within the origin, and once more with a new token. The errors are
-// ctx's or an [*mcpclient.Error].
+// redirects within the origin, once more with a new token, and once more with one
+// of more scopes. The errors are ctx's or an [*mcpclient.Error].
 func (t *Transport) do(ctx context.Context, r request) (*http.Response, error) {
 	sending := sync.OnceFunc(func() {
 		if r.sending != nil {
 			r.sending()
 		}
 	})
-	target, authorized := r.url, false
+	target, authorized, widened := r.url, false, false
 	for redirects := 0; ; {
 		req, err := t.newRequest(ctx, r, target)
 		if err != nil {
@@ -61,6 +61,11 @@ func (t *Transport) do(ctx context.Context, r request) (*http.Response, error) {
 			authorized = true
 			if err := t.oauth.Authorize(ctx, req, resp); err != nil {
 				return nil, t.unauthorized(ctx, err)
+			}
+		case t.oauth != nil && !widened && oauth.ScopesInsufficient(resp):
+			widened = true
+			if err := t.oauth.Authorize(ctx, req, resp); err != nil {
+				return nil, t.forbidden(ctx, resp, err)
 			}
 		default:
 			return resp, nil
@@ -170,6 +175,19 @@ func (t *Transport) unauthorized(ctx context.Context, err error) error {
 		e.Detail = t.redact(own.Detail)
 		e.Retryable = own.Retryable
 	}
+	return e
+}
+
+// forbidden is the error of a request whose token has too few scopes, and for which
+// there is none with more.
+func (t *Transport) forbidden(ctx context.Context, resp *http.Response, err error) error {
+	own, ok := errors.AsType[*oauth.Error](err)
+	if ctx.Err() != nil || !ok || own.Retryable {
+		return t.unauthorized(ctx, err)
+	}
+	e := t.status(resp, false)
+	e.Message += ": " + own.Message
+	e.Cause = err
 	return e
 }
 

@@ -90,6 +90,10 @@ func TestOAuth(t *testing.T) {
 		"good":     {handler: &fixed{tokens: []string{"good"}}, posts: 1, ok: true},
 		"old":      {handler: &fixed{tokens: []string{"old", "good"}}, posts: 2, ok: true},
 		"never":    {handler: &fixed{tokens: []string{secret}}, posts: 2, outcome: mcpclient.Refused},
+		"narrow":   {handler: &fixed{tokens: []string{"narrow", "good"}}, posts: 2, ok: true},
+		"both":     {handler: &fixed{tokens: []string{"old", "narrow", "good"}}, posts: 3, ok: true},
+		"too few":  {handler: &fixed{tokens: []string{"old", "narrow"}}, posts: 3, outcome: mcpclient.Refused},
+		"nobody":   {handler: &fixed{tokens: []string{"nobody", "good"}}, posts: 1, outcome: mcpclient.Refused},
 		"no token": {handler: &fixed{tokens: []string{"old"}, err: context.DeadlineExceeded}, posts: 1, outcome: mcpclient.NotSent},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -98,11 +102,18 @@ func TestOAuth(t *testing.T) {
 			link, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
 				_, _ = io.Copy(io.Discard, r.Body)
 				posts.Add(1)
-				if r.Header.Get("Authorization") != "Bearer good" {
+				switch r.Header.Get("Authorization") {
+				case "Bearer good":
+					reply(w, answer7)
+				case "Bearer narrow":
+					w.Header().Set("WWW-Authenticate", `Basic realm="x", Bearer error="insufficient_scope", scope="more"`)
+					w.WriteHeader(http.StatusForbidden)
+				case "Bearer nobody":
+					w.Header().Set("WWW-Authenticate", `Bearer error="invalid_request"`)
+					w.WriteHeader(http.StatusForbidden)
+				default:
 					w.WriteHeader(http.StatusUnauthorized)
-					return
 				}
-				reply(w, answer7)
 			}, func(o *streamable.Options) { o.OAuth = c.handler })
 			_, err := link.Exchange(t.Context(), call())
 			require.EqualValues(t, c.posts, posts.Load())
@@ -152,6 +163,47 @@ func TestClientCredentials(t *testing.T) {
 	require.Equal(t, mcpclient.NotSent, e.Outcome)
 	require.False(t, e.Retryable)
 	require.Contains(t, e.Message, "unauthorized_client")
+}
+
+// A server that never has enough of scopes is asked for a token with more of them
+// once, however many calls it refuses.
+func TestScopesThatNeverSuffice(t *testing.T) {
+	t.Parallel()
+	var server *httptest.Server
+	var mu sync.Mutex
+	var scopes []string
+	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/.well-known/oauth-authorization-server":
+			reply(w, `{"issuer":"`+server.URL+`","token_endpoint":"`+server.URL+`/token"}`)
+		case r.URL.Path == "/token":
+			mu.Lock()
+			defer mu.Unlock()
+			scopes = append(scopes, r.FormValue("scope"))
+			reply(w, `{"access_token":"good","token_type":"Bearer","expires_in":60}`)
+		case r.URL.Path != "/mcp":
+			http.NotFound(w, r)
+		case r.Header.Get("Authorization") != "Bearer good":
+			w.WriteHeader(http.StatusUnauthorized)
+		default:
+			w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="all"`)
+			w.WriteHeader(http.StatusForbidden)
+		}
+	}))
+	t.Cleanup(server.Close)
+	h, err := oauth.New(oauth.Options{ClientID: "me", ClientSecret: secret})
+	require.NoError(t, err)
+	link, _ := dial(t, server.URL+"/mcp", func(o *streamable.Options) { o.OAuth = h })
+	for range 3 {
+		_, err := link.Exchange(t.Context(), call())
+		e := failure(t, err)
+		require.Equal(t, mcpclient.Refused, e.Outcome)
+		require.False(t, e.Retryable)
+		require.Contains(t, e.Message, "HTTP status 403")
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	require.Equal(t, []string{"", "all"}, scopes)
 }
 
 func TestRedirect(t *testing.T) {

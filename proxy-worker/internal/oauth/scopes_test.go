@@ -1,0 +1,122 @@
+package oauth_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/durable-mcp/durable-mcp/proxy-worker/internal/oauth"
+)
+
+// narrow tells the handler of a 403 that asks for scopes.
+func narrow(t *testing.T, h *oauth.Handler, s *server, used, scope string) error {
+	t.Helper()
+	return authorize(t, h, http.StatusForbidden, s.URL+"/mcp", used, `Bearer error="insufficient_scope", scope="`+scope+`"`)
+}
+
+// first gets a token with the scope "read".
+func first(t *testing.T, h *oauth.Handler, s *server) {
+	t.Helper()
+	require.NoError(t, refused(t, h, s.URL+"/mcp", "", `Bearer scope="read"`))
+	require.Equal(t, "read", s.first().Get("scope"))
+}
+
+func TestMoreScopes(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	h := newHandler(t, oauth.Options{})
+	first(t, h, s)
+	require.NoError(t, narrow(t, h, s, "token-1", "write admin"))
+	require.Equal(t, "read write admin", s.request(1).Get("scope"), "what was granted stays")
+	got, err := token(t, h)
+	require.NoError(t, err)
+	require.Equal(t, "token-2", got)
+	// A request that went out with the old token has only to go out again.
+	require.NoError(t, narrow(t, h, s, "token-1", "write"))
+	require.Equal(t, 2, s.count())
+	require.NoError(t, narrow(t, h, s, "token-1", "delete"))
+	require.Equal(t, "read write admin delete", s.request(2).Get("scope"))
+	// And the next token has them too.
+	require.NoError(t, refused(t, h, s.URL+"/mcp", "token-3"))
+	require.Equal(t, "read write admin delete", s.request(3).Get("scope"))
+}
+
+func TestNoMoreScopes(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		configured []string
+		asked      string
+		message    string
+	}{
+		"the same":   {asked: "read", message: "asks for no others"},
+		"none":       {asked: "", message: "asks for no others"},
+		"configured": {configured: []string{"read"}, asked: "write", message: "not configured"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newServer(t)
+			h := newHandler(t, oauth.Options{Scopes: c.configured})
+			first(t, h, s)
+			err := narrow(t, h, s, "token-1", c.asked)
+			require.ErrorContains(t, err, c.message)
+			var e *oauth.Error
+			require.ErrorAs(t, err, &e)
+			require.False(t, e.Retryable)
+			require.Equal(t, 1, s.count())
+			got, err := token(t, h)
+			require.NoError(t, err)
+			require.Equal(t, "token-1", got, "it serves the other calls")
+		})
+	}
+}
+
+// Scopes that are not granted take nothing from the calls that do without them.
+func TestMoreScopesRefused(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	s.answer = func(w http.ResponseWriter, n int) bool {
+		if n != 2 {
+			return false
+		}
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, `{"error":"invalid_scope"}`)
+		return true
+	}
+	h := newHandler(t, oauth.Options{})
+	first(t, h, s)
+	require.ErrorContains(t, narrow(t, h, s, "token-1", "write"), "invalid_scope")
+	got, err := token(t, h)
+	require.NoError(t, err)
+	require.Equal(t, "token-1", got)
+	require.NoError(t, refused(t, h, s.URL+"/mcp", "token-1"))
+	require.Equal(t, "read", s.request(2).Get("scope"))
+}
+
+// Calls that need different scopes at once end with a token for all of them.
+func TestMoreScopesAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	h := newHandler(t, oauth.Options{})
+	first(t, h, s)
+	wanted := []string{"a", "b", "c", "d", "e", "f"}
+	var wg sync.WaitGroup
+	for range 4 {
+		for _, scope := range wanted {
+			wg.Go(func() {
+				if err := narrow(t, h, s, "token-1", scope); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	require.NoError(t, refused(t, h, s.URL+"/mcp", "none"))
+	require.LessOrEqual(t, s.count(), 1+len(wanted), "a request for each scope at most")
+	require.NoError(t, narrow(t, h, s, "none", strings.Join(wanted, " ")))
+	last := strings.Fields(s.request(s.count() - 1).Get("scope"))
+	require.ElementsMatch(t, append(wanted, "read"), last)
+}
