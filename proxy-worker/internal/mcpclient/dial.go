@@ -87,7 +87,7 @@ func (d *dialer) probe(ctx context.Context) (done bool, offer string, err error)
 	o := d.session.options
 	probe, stop := context.WithTimeout(ctx, min(o.ProbeTimeout, o.StartupTimeout/2))
 	defer stop()
-	asked := modernVersions[0]
+	asked, again := modernVersions[0], false
 	for range len(modernVersions) + 1 {
 		err = d.discover(probe, asked)
 		var other *otherVersions
@@ -98,16 +98,19 @@ func (d *dialer) probe(ctx context.Context) (done bool, offer string, err error)
 			return false, "", ctx.Err()
 		case errors.As(err, &other):
 			next := newestOf(other.supported)
-			if next == "" {
+			switch {
+			case len(other.supported) == 0: // it answers everything alike
+				return false, newestLegacy, nil
+			case next == "":
 				return false, "", err
 			}
 			if !Modern(next) {
 				return false, next, nil
 			}
-			if next == asked {
+			if next == asked && again {
 				return false, newestLegacy, nil // it contradicts itself
 			}
-			asked = next
+			asked, again = next, next == asked // which another replica may not
 			continue
 		}
 		break

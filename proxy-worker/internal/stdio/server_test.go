@@ -51,6 +51,7 @@ type testServer struct {
 	flags     []string
 	in        *bufio.Reader
 	cancelled []string
+	asked     bool
 }
 
 func (s *testServer) is(flag string) bool { return slices.Contains(s.flags, flag) }
@@ -133,10 +134,15 @@ func (s *testServer) handle(r request) (code int, stop bool) {
 	switch r.Method {
 	case "server/discover":
 		switch {
+		case s.is("contradicts"), s.is("contradicts-once") && !s.asked:
+			s.asked = true
+			s.write(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32022,"message":"no","data":{"supported":["2026-07-28"],"requested":"2026-07-28"}}}`, r.ID)
 		case s.is("modern"):
 			s.write(`{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete","supportedVersions":["2026-07-28","2025-11-25"],"capabilities":{"tools":{"listChanged":true}},"instructions":"be kind","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"m","version":"1e2"}}}}`, r.ID)
 		case s.is("unsupported"):
 			s.write(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32022,"message":"no","data":{"supported":["2025-06-18"],"requested":"2026-07-28"}}}`, r.ID)
+		case s.is("answers-all"):
+			s.write(`{"jsonrpc":"2.0","id":%s,"result":{}}`, r.ID)
 		case s.is("unknown-versions"):
 			s.write(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32022,"message":"no","data":{"supported":["2099-01-01"],"requested":"2026-07-28"}}}`, r.ID)
 		case s.is("silent-probe"):
