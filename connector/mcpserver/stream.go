@@ -3,60 +3,85 @@ package mcpserver
 import (
 	"bytes"
 	"context"
+	"maps"
 	"net/http"
 	"sync"
 	"time"
 )
 
+// openDelay is how long a response stream may stay without headers: an error
+// that comes before it still has the HTTP status that it is due (MCP 2026-07-28,
+// Streamable HTTP), and nobody waits longer to see that the request is served.
+const openDelay = time.Second
+
 type streamKey struct{}
 
-// openStream sends the headers of the response stream now and keeps the stream
-// alive from here on, where the request came by HTTP. The SDK alone would send
-// nothing before the first event, which may be minutes away.
+// openStream opens the response stream soon and keeps it alive from then on,
+// where the request came by HTTP. The SDK alone would send nothing before the
+// first event, which may be minutes away.
 func openStream(ctx context.Context) {
 	if s, ok := ctx.Value(streamKey{}).(*stream); ok {
 		s.open()
 	}
 }
 
-// stream is the response to one POST. Before open it passes everything through;
-// after it, the response is an event stream whatever the SDK writes.
+// stream is the response to one POST. Until its headers are out it passes
+// everything through; then it is an event stream whatever the SDK writes, unless
+// the SDK has begun another kind of body.
 type stream struct {
 	http.ResponseWriter
 	keepAlive time.Duration
+	header    http.Header // the SDK's own, which only it touches
 
 	mu     sync.Mutex
-	opened bool
-	wrote  bool // the SDK sent headers itself
-	reject bool // the SDK answers with a status, which is too late
+	opened http.Header // the headers of the event stream, nil before open
+	sent   bool        // the headers are out
+	reject bool        // the SDK answers with a status, which is too late
 	done   bool
-	timer  *time.Timer
+	timer  *time.Timer // nil unless the stream is kept alive
+}
+
+func newStream(w http.ResponseWriter, keepAlive time.Duration) *stream {
+	return &stream{ResponseWriter: w, keepAlive: keepAlive, header: w.Header().Clone()}
 }
 
 // Unwrap is for http.ResponseController.
 func (s *stream) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
+// Header implements [http.ResponseWriter].
+func (s *stream) Header() http.Header { return s.header }
+
+// open is called by the handler of the request, before the SDK has its answer.
 func (s *stream) open() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.opened || s.wrote || s.done || s.Header().Get("Content-Type") != "text/event-stream" {
-		return
+	if s.timer == nil && !s.sent && !s.done && s.header.Get("Content-Type") == "text/event-stream" {
+		s.opened = s.header.Clone()
+		s.timer = time.AfterFunc(min(openDelay, s.keepAlive), s.beat)
 	}
-	s.opened = true
-	s.ResponseWriter.WriteHeader(http.StatusOK)
-	s.flush()
-	s.timer = time.AfterFunc(s.keepAlive, s.beat)
 }
 
-// beat writes a comment, which every client skips and every proxy counts as
-// life.
+// send sends the headers, unless they are out.
+func (s *stream) send(status int, header http.Header) {
+	if !s.sent {
+		s.sent = true
+		clear(s.ResponseWriter.Header())
+		maps.Copy(s.ResponseWriter.Header(), header)
+		s.ResponseWriter.WriteHeader(status)
+	}
+}
+
+// beat sends the headers, and once they are out a comment, which every client
+// skips and every proxy counts as life.
 func (s *stream) beat() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.done {
+	if s.timer == nil { // it was stopped while this waited
 		return
 	}
-	if _, err := s.ResponseWriter.Write([]byte(": keep-alive\n\n")); err != nil {
+	if !s.sent {
+		s.send(http.StatusOK, s.opened)
+	} else if _, err := s.ResponseWriter.Write([]byte(": keep-alive\n\n")); err != nil {
 		return
 	}
 	s.flush()
@@ -66,15 +91,14 @@ func (s *stream) beat() {
 func (s *stream) WriteHeader(status int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.opened {
+	switch {
+	case s.done:
+	case s.sent:
 		s.reject = true
-		return
+	default:
+		s.send(status, s.header)
+		s.stop() // the answer follows, whatever its kind
 	}
-	if s.done {
-		return
-	}
-	s.wrote = true
-	s.ResponseWriter.WriteHeader(status)
 }
 
 func (s *stream) Write(p []byte) (int, error) {
@@ -83,7 +107,7 @@ func (s *stream) Write(p []byte) (int, error) {
 	if s.done {
 		return 0, http.ErrHandlerTimeout
 	}
-	s.wrote = true
+	s.send(http.StatusOK, s.header)
 	if s.timer != nil {
 		s.timer.Reset(s.keepAlive)
 	}
@@ -111,6 +135,7 @@ func (s *stream) Flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.done {
+		s.send(http.StatusOK, s.header)
 		s.flush()
 	}
 }
@@ -123,7 +148,12 @@ func (s *stream) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.done = true
+	s.stop()
+}
+
+func (s *stream) stop() {
 	if s.timer != nil {
 		s.timer.Stop()
+		s.timer = nil
 	}
 }
