@@ -93,14 +93,14 @@ func TestEveryFaultAtOnce(t *testing.T) {
 	t.Parallel()
 
 	code, out, errOut := run("--service", "=a", "--service", "b,c=d", "--transport", "ftp", "--tasks", "on", "--poll-tools", "yes",
-		"--wait-budget", "0s", "--refresh-interval", "-1s", "--task-after", "0s", "--shutdown-timeout", "0s", "--discovery-timeout", "0s",
+		"--wait-budget", "0s", "--refresh-interval", "-1s", "--task-after", "0s", "--progress-interval", "0s", "--shutdown-timeout", "0s", "--discovery-timeout", "0s",
 		"--log-level", "loud", "--log-format", "xml")
 	require.Equal(t, exitUsage, code)
 	require.Empty(t, out)
 	for _, want := range []string{
 		`--service: "=a": the name is empty`, `--service: "b,c=d": there is no option "c"`,
 		`--transport: "ftp", want stdio or http`, `--tasks: "on", want auto or off`, `--poll-tools: "yes", want on or off`,
-		"--wait-budget: 0s", "--refresh-interval: -1s", "--task-after: 0s", "--shutdown-timeout: 0s", "--discovery-timeout: 0s",
+		"--wait-budget: 0s", "--refresh-interval: -1s", "--task-after: 0s", "--progress-interval: 0s", "--shutdown-timeout: 0s", "--discovery-timeout: 0s",
 		`--log-level: "loud"`, `--log-format: "xml"`,
 	} {
 		require.Contains(t, errOut, want)

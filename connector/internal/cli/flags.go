@@ -46,6 +46,7 @@ const (
 	flagRefreshInterval  = "refresh-interval"
 	flagTasks            = "tasks"
 	flagTaskAfter        = "task-after"
+	flagProgressInterval = "progress-interval"
 	flagPollTools        = "poll-tools"
 	flagShutdownTimeout  = "shutdown-timeout"
 	flagJSON             = "json"
@@ -136,6 +137,7 @@ func serveFlags() []cli.Flag {
 		durationFlag(flagRefreshInterval, 30*time.Second, "the `TIME` between background refreshes of the manifests"),
 		stringFlag(flagTasks, "auto", "`MODE`: auto gives a task to clients that declare the extension; off never"),
 		durationFlag(flagTaskAfter, time.Second, "the `TIME` after which a call becomes a task"),
+		durationFlag(flagProgressInterval, 5*time.Second, "the `TIME` between two progress notifications of a call, for clients that want them"),
 		stringFlag(flagPollTools, "on", "`on|off`: serve get_operation_result, cancel_operation and list_operations"),
 		durationFlag(flagShutdownTimeout, 10*time.Second, "the `TIME` that answers under way get when the program is told to stop"),
 	}
@@ -200,10 +202,12 @@ func (e env) serveSettings(c *cli.Context) (settings, error) {
 	errs := []error{err}
 	o := &s.server
 	o.WaitBudget, o.RefreshInterval, o.TaskAfter = c.Duration(flagWaitBudget), c.Duration(flagRefreshInterval), c.Duration(flagTaskAfter)
+	o.ProgressInterval = c.Duration(flagProgressInterval)
 	o.DisableTasks, o.HidePollTools = c.String(flagTasks) == "off", c.String(flagPollTools) == "off"
 	o.AllowHosts, o.AllowOrigins = list(c, flagAllowHost), list(c, flagAllowOrigin)
 	errs = append(errs,
-		positive(c, flagWaitBudget), positive(c, flagRefreshInterval), positive(c, flagTaskAfter), positive(c, flagShutdownTimeout),
+		positive(c, flagWaitBudget), positive(c, flagRefreshInterval), positive(c, flagTaskAfter),
+		positive(c, flagProgressInterval), positive(c, flagShutdownTimeout),
 		oneOf(c, flagTransport, "stdio", "http"), oneOf(c, flagTasks, "auto", "off"), oneOf(c, flagPollTools, "on", "off"))
 	if c.String(flagTransport) == "http" {
 		host, _, err := net.SplitHostPort(c.String(flagListen))
