@@ -97,7 +97,7 @@ func (o *ActivityOperation[I, O]) Start(ctx context.Context, input I, options ne
 	if err != nil {
 		return nil, handlerError(toolError("arguments: "+err.Error()), false)
 	}
-	result, err := o.startRaw(ctx, activityInput{Arguments: data, Call: newCall(options.Header, nil)}, options)
+	result, err := o.startRaw(ctx, activityInput{Arguments: data, Call: newCall(options.Header, contract.CallParams{})}, options)
 	if err != nil {
 		return nil, handlerError(err, true)
 	}

@@ -12,15 +12,19 @@ import (
 // travels to an activity as JSON.
 type call struct {
 	Meta           json.RawMessage `json:"meta,omitempty"`
+	InputResponses json.RawMessage `json:"inputResponses,omitempty"`
+	RequestState   json.RawMessage `json:"requestState,omitempty"`
 	IdempotencyKey string          `json:"idempotencyKey,omitempty"`
 	Caller         string          `json:"caller,omitempty"`
 }
 
 type callKey struct{}
 
-func newCall(header nexus.Header, meta json.RawMessage) call {
+func newCall(header nexus.Header, params contract.CallParams) call {
 	return call{
-		Meta:           meta,
+		Meta:           params.Meta,
+		InputResponses: params.InputResponses,
+		RequestState:   params.RequestState,
 		IdempotencyKey: header.Get(contract.HeaderIdempotencyKey),
 		Caller:         header.Get(contract.HeaderCaller),
 	}

@@ -56,6 +56,9 @@
 // within them ends with a failure that says so; longer work belongs in a
 // Workflow or in an activity.
 //
+// A tool that returns a [Result] can ask its caller for input before it goes on:
+// see [InputRequired].
+//
 // # Running once
 //
 // Temporal delivers a sync operation again when its Worker dies, so its code can

@@ -91,7 +91,7 @@ func (t *toolOperation) Start(ctx context.Context, input converter.RawValue, opt
 	if err != nil {
 		return nil, handlerError(err, false)
 	}
-	about := newCall(options.Header, params.Meta)
+	about := newCall(options.Header, params)
 	result, err := t.run(withCall(ctx, about), args, activityInput{Arguments: params.Arguments, Call: about}, options)
 	if err != nil {
 		return nil, handlerError(err, t.kind != contract.KindSync)
