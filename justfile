@@ -4,7 +4,7 @@ set shell := ["sh", "-eu", "-c"]
 set positional-arguments
 
 # Every package but those with a recipe of their own: the container tests need Docker, and others meet peers.
-packages := "$(go list work | grep -v -e /e2e/containers -e /e2e/clients -e /e2e/servers -e /examples/agent-client)"
+packages := "$(go list work | grep -v -e /e2e/containers -e /e2e/clients -e /e2e/servers -e /e2e/conformance -e /examples/agent-client)"
 
 # The race detector needs cgo; Go turns cgo off where there is no C compiler.
 race := '$(scripts/race.sh)'
@@ -75,6 +75,11 @@ e2e *flags:
 [group('3 check')]
 peers *flags:
     @exec scripts/temporal.sh scripts/peers.sh go test -count=1 -p 1 -timeout 20m "$@" ./e2e/clients/... ./e2e/servers/... ./examples/agent-client
+
+# The MCP project's conformance suite, which it installs; arguments are flags of go test.
+[group('3 check')]
+conformance *flags:
+    @exec scripts/temporal.sh scripts/peers.sh go test -count=1 -timeout 20m "$@" ./e2e/conformance
 
 # gofmt, go vet, workflowcheck and golangci-lint.
 [group('3 check')]

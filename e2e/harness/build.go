@@ -2,9 +2,12 @@ package harness
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 
@@ -30,20 +33,34 @@ var build = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	stopLater(func() { _ = os.RemoveAll(dir) })
+	return dir, goBuild(root, dir, slices.Collect(maps.Values(programs))...)
+})
+
+// goBuild builds packages from the root into a directory.
+func goBuild(root, dir string, packages ...string) error {
 	args := []string{"build", "-o", dir + string(filepath.Separator)}
 	if raceEnabled {
 		args = append(args, "-race")
 	}
-	for _, path := range programs {
-		args = append(args, path)
-	}
-	cmd := exec.Command("go", args...)
+	cmd := exec.Command("go", append(args, packages...)...)
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go %v: %w\n%s", args, err, out)
+		return fmt.Errorf("go build %v: %w\n%s", packages, err, out)
 	}
-	return dir, nil
-})
+	return nil
+}
+
+// Build builds a program that the tests of one package alone run, and returns its
+// path. The package is a path as go build takes it, at the root.
+func Build(tb testing.TB, pkg string) string {
+	tb.Helper()
+	root, err := root()
+	require.NoError(tb, err)
+	dir, err := build()
+	require.NoError(tb, err)
+	require.NoError(tb, goBuild(root, dir, pkg))
+	return filepath.Join(dir, path.Base(pkg))
+}
 
 // root is the directory of go.work.
 func root() (string, error) {

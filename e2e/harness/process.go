@@ -113,9 +113,14 @@ func (p *Process) Signal(tb testing.TB, signal os.Signal) {
 // Exit waits for the process to end by itself and returns its exit code.
 func (p *Process) Exit(tb testing.TB) int {
 	tb.Helper()
+	return p.exit(tb, Patience)
+}
+
+func (p *Process) exit(tb testing.TB, patience time.Duration) int {
+	tb.Helper()
 	select {
 	case <-p.done:
-	case <-time.After(Patience):
+	case <-time.After(patience):
 		require.FailNow(tb, p.name+" does not end", p.Stderr.tail())
 	}
 	return p.cmd.ProcessState.ExitCode()

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -19,11 +20,26 @@ func (s *Temporal) ConnectorCommand(tb testing.TB, args ...string) (path string,
 // RunProgram runs a program that is not ours to its end, without input.
 func RunProgram(tb testing.TB, env []string, path string, args ...string) Outcome {
 	tb.Helper()
+	return RunLongProgram(tb, Patience, env, path, args...)
+}
+
+// RunLongProgram is [RunProgram] for a program that may take so long.
+func RunLongProgram(tb testing.TB, patience time.Duration, env []string, path string, args ...string) Outcome {
+	tb.Helper()
 	p, err := start(command{name: path, path: path, args: args, env: env})
 	require.NoError(tb, err)
 	p.own(tb)
-	code := p.Exit(tb)
+	code := p.exit(tb, patience)
 	return Outcome{Code: code, Stdout: p.Stdout.String(), Stderr: p.Stderr.String()}
+}
+
+// StartWorker starts a program of [Build] and returns when it says that it is ready.
+func StartWorker(tb testing.TB, path string, args ...string) {
+	tb.Helper()
+	p, err := start(command{name: path, path: path, args: args})
+	require.NoError(tb, err)
+	p.own(tb)
+	p.Stdout.Await(tb, "ready\n")
 }
 
 // StartProgram starts a program that is not ours and speaks JSON-RPC in lines.

@@ -157,6 +157,14 @@ func (s *Temporal) createEndpoint(ctx context.Context, name, taskQueue string) e
 	return err
 }
 
+// FreePort returns a port of the loopback address that nobody listens on.
+func FreePort(tb testing.TB) int {
+	tb.Helper()
+	ports, err := freePorts(1)
+	require.NoError(tb, err)
+	return ports[0]
+}
+
 // freePorts returns ports of the loopback address that nobody listens on.
 func freePorts(n int) ([]int, error) {
 	ports := make([]int, n)
