@@ -38,6 +38,13 @@ install:
 build:
     go build -o bin/ ./connector/cmd/durable-mcp-connector ./proxy-worker/cmd/durable-mcp-proxy
 
+# Build the images durable-mcp-connector and durable-mcp-proxy; arguments are flags of docker build.
+[group('2 build')]
+images *flags:
+    @scripts/docker.sh
+    docker build --target connector --tag durable-mcp-connector "$@" .
+    docker build --target proxy --tag durable-mcp-proxy "$@" .
+
 # Format the code.
 [group('2 build')]
 fmt:

@@ -28,5 +28,5 @@ Darwin)
 	say "reach it without root: sudo usermod -aG docker \$USER, then log in again"
 	;;
 esac
-say "an engine elsewhere is fine too: set DOCKER_HOST"
+say "DOCKER_HOST names one that listens elsewhere; it has to see the files of this checkout"
 exit 1

@@ -114,8 +114,9 @@ func TestModuleFiles(t *testing.T) {
 		require.Empty(t, mod.Exclude, "%s: exclude", name)
 	}
 
-	// CI tests with the newest patch release of that very Go.
+	// CI tests with the newest patch release of that very Go, and images are made with it.
 	minor := regexp.MustCompile(`^\d+\.\d+`).FindString(work.Go)
+	require.Regexp(t, `(?m)^ARG GO=golang:`+regexp.QuoteMeta(minor)+`$`, read(t, "Dockerfile"))
 	setups := regexp.MustCompile(`go-version: (\S+)`).FindAllStringSubmatch(read(t, ".github/workflows/ci.yml"), -1)
 	require.NotEmpty(t, setups)
 	for _, setup := range setups {

@@ -50,6 +50,8 @@ func newServer(b *bureau) *mcp.Server {
 		Annotations: &mcp.ToolAnnotations{DestructiveHint: &no},
 	}, b.bookTrip)
 	mcp.AddTool(server, &mcp.Tool{Name: "trips", Description: "The trips that a traveller has booked.", Annotations: reads}, b.listTrips)
+	addResources(server)
+	addPrompt(server)
 	return server
 }
 
@@ -69,11 +71,12 @@ type forecastOutput struct {
 	Days  []day  `json:"days"`
 }
 
+var skies = []string{"sun", "clouds", "rain", "storm"}
+
 // weather is always the same at a place on a day: it needs no internet.
 func weather(place string, n int) day {
 	h := fnv.New32a()
 	fmt.Fprintf(h, "%s/%d", place, n)
-	skies := []string{"sun", "clouds", "rain", "storm"}
 	return day{Day: n, Sky: skies[h.Sum32()%4], High: int(h.Sum32()/4%30) + 5}
 }
 
