@@ -3,9 +3,9 @@ module github.com/durable-mcp/durable-mcp/e2e
 go 1.26.0
 
 require (
+	github.com/containerd/errdefs v1.0.0
 	github.com/durable-mcp/durable-mcp/connector v0.1.0
 	github.com/durable-mcp/durable-mcp/tool-sdk v0.1.0
-	github.com/containerd/errdefs v1.0.0
 	github.com/google/jsonschema-go v0.4.3
 	github.com/moby/moby/api v1.56.1
 	github.com/moby/moby/client v0.6.2
