@@ -1,0 +1,58 @@
+package conformance_test
+
+import (
+	"testing"
+
+	"github.com/durable-mcp/durable-mcp/e2e/harness"
+	"github.com/stretchr/testify/require"
+)
+
+// clientRuns are the suite's runs against the proxy, as a client of the servers
+// that the suite plays.
+var clientRuns = []run{
+	{name: "client", title: "Proxy, as a client", side: client, revision: harness.Revision2025November, scored: 18},
+	{name: "client", title: "Proxy, as a client", side: client, revision: harness.Revision2026, scored: 32},
+}
+
+// TestClient: the suite plays an MCP server, the proxy makes a Nexus service of it,
+// and a Temporal client calls the service's operations.
+func TestClient(t *testing.T) {
+	t.Parallel()
+
+	for _, r := range clientRuns {
+		t.Run(r.revision, func(t *testing.T) {
+			stage := newStage(t)
+			// The suite starts all of its servers at once, and this takes a few at a time.
+			r.test(t, "--command", stage.command(t), "--timeout", "200000")
+			known := map[string]bool{}
+			for _, e := range r.baseline(t) {
+				known[e.scenario] = true
+			}
+			played := stage.played()
+			for _, scenario := range r.requirements(t).all(client) {
+				err, ok := played[scenario]
+				switch {
+				case !ok:
+					require.Fail(t, "the suite did not play "+scenario)
+				case refusals[scenario]:
+					require.Error(t, err, "%s: the proxy serves a server that it should not trust", scenario)
+				case !known[scenario]:
+					require.NoError(t, err, scenario)
+				}
+			}
+			require.Len(t, played, len(r.requirements(t).all(client)))
+		})
+	}
+}
+
+// refusals are the scenarios in which the server is one that a client must not go
+// on with, so that no call comes to pass.
+var refusals = map[string]bool{
+	"auth/scope-retry-limit":        true,
+	"auth/resource-mismatch":        true,
+	"auth/iss-supported-missing":    true,
+	"auth/iss-wrong-issuer":         true,
+	"auth/iss-unexpected":           true,
+	"auth/iss-normalized":           true,
+	"auth/metadata-issuer-mismatch": true,
+}
