@@ -14,7 +14,7 @@ import (
 
 // script is what the proxy is told of a scenario's server, and what is called.
 type script struct {
-	// entry has more of the server's entry in the file of durable-mcp-proxy.
+	// entry is more of the server's entry in the file of durable-mcp-proxy.
 	entry func(c scenarioContext) map[string]any
 	// oauth makes an OAuth handler, for a proxy as a library.
 	oauth func(a arrival) (auth.OAuthHandler, error)
@@ -26,7 +26,7 @@ var scripts = map[string]script{
 	"initialize":       {calls: listOnly},
 	"request-metadata": {calls: listOnly},
 	"tools_call":       {calls: callOne("add_numbers", `{"a":5,"b":3}`)},
-	// The server has no sessions, whatever its revision.
+	// The server has one session for all.
 	"sse-retry":                           {entry: shared, calls: callOne("test_reconnection", ""), timed: true},
 	"elicitation-sep1034-client-defaults": {calls: callOne("test_client_elicitation_defaults", "")},
 	"sep-2322-client-request-state":       {calls: answerInput},

@@ -4,21 +4,23 @@ import (
 	"testing"
 
 	"github.com/durable-mcp/durable-mcp/e2e/harness"
+	"github.com/durable-mcp/durable-mcp/e2e/peers"
 	"github.com/stretchr/testify/require"
 )
 
 // clientRuns are the suite's runs against the proxy, as a client of the servers
 // that the suite plays.
 var clientRuns = []run{
-	{name: "client", title: "Proxy, as a client", side: client, revision: harness.Revision2025November, scored: 18},
-	{name: "client", title: "Proxy, as a client", side: client, revision: harness.Revision2026, scored: 32},
+	{"client", "proxy", client, harness.Revision2026, 32},
+	{"client", "proxy", client, harness.Revision2025November, 18},
 }
 
 // TestClient: the suite plays an MCP server, the proxy makes a Nexus service of it,
 // and a Temporal client calls the service's operations.
+//
+//nolint:paralleltest // one of the scenarios takes the time to the tenth of a second
 func TestClient(t *testing.T) {
-	t.Parallel()
-
+	peers.Dir(t)
 	for _, r := range clientRuns {
 		t.Run(r.revision, func(t *testing.T) {
 			stage := newStage(t)

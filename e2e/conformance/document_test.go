@@ -20,7 +20,7 @@ func runs() (list []run) {
 	for _, s := range servers {
 		list = append(list, s.run)
 	}
-	return list
+	return append(list, clientRuns...)
 }
 
 // TestDocument: the document says what the runs prove.
