@@ -115,7 +115,7 @@ func (s *stage) startBinary(name string, script script, a arrival, ended context
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		ended(fmt.Errorf("the proxy ended: %v", cmd.Wait()))
+		ended(errors.Join(errors.New("the proxy has ended"), cmd.Wait()))
 	}()
 	return log, func() { _ = cmd.Process.Kill(); <-done }, nil
 }

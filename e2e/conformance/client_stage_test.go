@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -109,7 +110,7 @@ func (s *stage) command(t *testing.T) string {
 func (s *stage) played() map[string]error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.ends
+	return maps.Clone(s.ends)
 }
 
 // ServeHTTP implements [http.Handler]: the request of one scenario.
