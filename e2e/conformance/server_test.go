@@ -37,7 +37,7 @@ func TestServer(t *testing.T) {
 		t.Run(s.name+" "+s.revision, func(t *testing.T) {
 			// The suite wants a list that has changed within a second and a half, a
 			// task from a call that takes one, and three signs of life within ten.
-			args := []string{"--refresh-interval", "400ms", "--task-after", "600ms", "--progress-interval", "1s"}
+			args := []string{"--refresh-interval", "400ms", "--task-after", "800ms", "--progress-interval", "1s"}
 			for _, service := range s.behind(t, temporal) {
 				args = append(args, "--service", service)
 			}

@@ -174,3 +174,51 @@ func ExampleService_Register() {
 	// mcptool: my-tools: tool "run report": ScheduleToCloseTimeout: 1s; the Temporal server cannot keep less than 3s: calls would time out on their way to the Worker
 	// mcptool: my-tools: tool "run report": name: the name "run report" has ' '; only letters, digits, _ and - of ASCII are allowed
 }
+
+type deleteInput struct {
+	Path string `json:"path" jsonschema:"what to delete"`
+}
+
+func ExampleInputRequired() {
+	remove := nexus.NewSyncOperation("delete", func(ctx context.Context, in deleteInput, _ nexus.StartOperationOptions) (mcptool.Result, error) {
+		var answer struct {
+			Action string `json:"action"`
+		}
+		if raw, ok := mcptool.InputResponses(ctx)["confirm"]; ok {
+			if err := json.Unmarshal(raw, &answer); err != nil {
+				return mcptool.Result{}, mcptool.ToolError("The answer is no object.")
+			}
+		}
+		switch {
+		case answer.Action == "accept":
+			return mcptool.Text(in.Path + " is deleted."), nil
+		case answer.Action != "":
+			return mcptool.Text("Nothing is deleted."), nil
+		case !mcptool.CanAsk(ctx, "elicitation/create"):
+			return mcptool.Result{}, mcptool.ToolError("This needs a confirmation, and a client that asks for one.")
+		}
+		return mcptool.InputRequired(map[string]mcptool.InputRequest{"confirm": {
+			Method: "elicitation/create",
+			Params: map[string]any{
+				"message":         "Delete " + in.Path + "?",
+				"requestedSchema": map[string]any{"type": "object", "properties": map[string]any{}},
+			},
+		}}, ""), nil
+	})
+
+	tools := mcptool.NewService("files")
+	mcptool.Add(tools, remove, mcptool.Tool{
+		Description: "Delete a file, once a person has confirmed it.",
+		Annotations: mcptool.Annotations{IdempotentHint: true},
+	})
+
+	callTool(tools, "files", "delete", `{"arguments":{"path":"a.txt"},"inputResponses":{"confirm":{"action":"accept"}}}`)
+	callTool(tools, "files", "delete", `{"arguments":{"path":"a.txt"},"inputResponses":{"confirm":{"action":"decline"}}}`)
+	callTool(tools, "files", "delete", `{"arguments":{"path":"a.txt"}}`)
+	callTool(tools, "files", "delete", `{"arguments":{"path":"a.txt"},"_meta":{"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}`)
+	// Output:
+	// {"content":[{"type":"text","text":"a.txt is deleted."}]}
+	// {"content":[{"type":"text","text":"Nothing is deleted."}]}
+	// This needs a confirmation, and a client that asks for one.
+	// {"resultType":"input_required","inputRequests":{"confirm":{"method":"elicitation/create","params":{"message":"Delete a.txt?","requestedSchema":{"properties":{},"type":"object"}}}}}
+}

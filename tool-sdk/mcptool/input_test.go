@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
@@ -66,7 +65,7 @@ func TestInputRequired(t *testing.T) {
 			"params":  `input request "x": params: a number, want an object`,
 		} {
 			message := c.fails(tool, `{"arguments":{"mode":"`+mode+`"}}`).Message
-			require.True(t, strings.Contains(message, want), "%s: %s", mode, message)
+			require.Contains(t, message, want, mode)
 		}
 	}
 }
