@@ -98,6 +98,16 @@ lint:
 fuzz time='10s':
     @scripts/fuzz.sh "$1"
 
+# Break every part in every way under 1,000 calls a cell and write docs/chaos.md; with -calls N under others.
+[group('3 check')]
+chaos *flags:
+    @exec scripts/temporal.sh go test -count=1 -timeout 0 -v -run '^TestMatrix$' ./e2e/chaos -args -calls 1000 -report ../../docs/chaos.md "$@"
+
+# Make calls for an hour, want memory, threads and files to stay, and write docs/chaos.md; with -soak TIME for others.
+[group('3 check')]
+soak *flags:
+    @exec scripts/temporal.sh go test -count=1 -timeout 0 -v -run '^TestSoak$' ./e2e/chaos -args -soak 1h -report ../../docs/chaos.md "$@"
+
 # Benchmarks, each beside its baseline; arguments are flags of go test.
 [group('3 check')]
 bench *flags:

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +22,8 @@ type HTTP struct {
 
 	// URL is that of MCP; Base has no path.
 	URL, Base string
+
+	args []string
 }
 
 var servedURL = regexp.MustCompile(`url=(http://[^/\s]+)/mcp`)
@@ -29,10 +32,25 @@ var servedURL = regexp.MustCompile(`url=(http://[^/\s]+)/mcp`)
 func (s *Temporal) StartHTTP(tb testing.TB, args ...string) *HTTP {
 	tb.Helper()
 	args = append([]string{"--transport", "http", "--listen", "127.0.0.1:0"}, args...)
-	p, err := start(command{name: "connector", path: Program(tb, "durable-mcp-connector"), args: s.connectorArgs(args)})
+	h := &HTTP{args: s.connectorArgs(args)}
+	h.Base = h.start(tb)
+	h.URL = h.Base + "/mcp"
+	return h
+}
+
+// Start starts the connector again, at the same address. It returns when the port
+// is open.
+func (h *HTTP) Start(tb testing.TB) {
+	tb.Helper()
+	h.start(tb, "--listen", strings.TrimPrefix(h.Base, "http://"))
+}
+
+func (h *HTTP) start(tb testing.TB, more ...string) (base string) {
+	tb.Helper()
+	p, err := start(command{name: "connector", path: Program(tb, "durable-mcp-connector"), args: slices.Concat(h.args, more)})
 	require.NoError(tb, err)
-	p.own(tb)
-	base, err := p.Stderr.await("URL", func(log string) (string, bool) {
+	h.Process = p.own(tb)
+	base, err = p.Stderr.await("URL", func(log string) (string, bool) {
 		m := servedURL.FindStringSubmatch(log)
 		if m == nil {
 			return "", false
@@ -40,7 +58,7 @@ func (s *Temporal) StartHTTP(tb testing.TB, args ...string) *HTTP {
 		return m[1], true
 	})
 	require.NoError(tb, err)
-	return &HTTP{Process: p, URL: base + "/mcp", Base: base}
+	return base
 }
 
 // Exchange is one request and the response to it, as it comes.

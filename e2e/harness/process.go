@@ -148,6 +148,22 @@ func (p *Process) RSS() int {
 	return resident * os.Getpagesize()
 }
 
+// Threads counts the operating system's threads of the process, 0 where the system
+// does not tell.
+func (p *Process) Threads() int { return p.count("task") }
+
+// Files counts the open file descriptors of the process, 0 where the system does
+// not tell.
+func (p *Process) Files() int { return p.count("fd") }
+
+func (p *Process) count(what string) int {
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/%s", p.cmd.Process.Pid, what))
+	if err != nil {
+		return 0
+	}
+	return len(entries)
+}
+
 // terminate is SIGTERM, and SIGKILL for what does not listen.
 func (p *Process) terminate() {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)

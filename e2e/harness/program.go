@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"io"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -36,10 +37,15 @@ func RunLongProgram(tb testing.TB, patience time.Duration, env []string, path st
 // StartWorker starts a program of [Build] and returns when it says that it is ready.
 func StartWorker(tb testing.TB, path string, args ...string) {
 	tb.Helper()
-	p, err := start(command{name: path, path: path, args: args})
+	StartProcess(tb, nil, path, args...).Stdout.Await(tb, "ready\n")
+}
+
+// StartProcess starts a program that runs until the test ends it.
+func StartProcess(tb testing.TB, env []string, path string, args ...string) *Process {
+	tb.Helper()
+	p, err := start(command{name: filepath.Base(path), path: path, args: args, env: env})
 	require.NoError(tb, err)
-	p.own(tb)
-	p.Stdout.Await(tb, "ready\n")
+	return p.own(tb)
 }
 
 // StartProgram starts a program that is not ours and speaks JSON-RPC in lines.

@@ -121,7 +121,18 @@ func (s *Temporal) start() (err error) {
 // Kill is kill -9 of the server.
 func (s *Temporal) Kill() { s.process.Kill() }
 
-// Restart starts the server again after [Temporal.Kill], at the same address.
+// Child is the server's process.
+func (s *Temporal) Child() *Process { return s.process }
+
+// Via is the server as others reach it through another address, a relay's. Its
+// client goes the direct way.
+func (s *Temporal) Via(address string) *Temporal {
+	via := *s
+	via.Address = address
+	return &via
+}
+
+// Restart starts the server again, at the same address.
 func (s *Temporal) Restart(tb testing.TB) {
 	tb.Helper()
 	require.NoError(tb, s.start())

@@ -76,6 +76,9 @@ func (u *Upstream) Start(tb testing.TB) {
 // Kill is kill -9 of the process.
 func (u *Upstream) Kill() { u.process.Kill() }
 
+// Child is the process of a server over HTTP.
+func (u *Upstream) Child() *Process { return u.process }
+
 // Command is what starts a process over stdio.
 func (u *Upstream) Command() (path string, args []string) { return u.path, u.args }
 

@@ -39,6 +39,9 @@ const (
 	EventAnswered  = "answered"  // the client answered a request of the server; Params has the message
 )
 
+// JournalPath is the journal of a directory, for those who read it as it grows.
+func JournalPath(dir string) string { return filepath.Join(dir, "journal") }
+
 type journal struct{ path string }
 
 func (j journal) add(e Entry) {
@@ -79,7 +82,7 @@ func (j journal) runs(tool, key string) int {
 
 // ReadJournal returns what the servers of a directory have written until now.
 func ReadJournal(dir string) ([]Entry, error) {
-	data, err := os.ReadFile(filepath.Join(dir, "journal"))
+	data, err := os.ReadFile(JournalPath(dir))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}

@@ -107,7 +107,10 @@ func (s *server) call(ctx context.Context, m *message) (json.RawMessage, error) 
 }
 
 func (s *server) run(ctx context.Context, m *message, script Script) (json.RawMessage, error) {
-	first := s.journal.runs(m.tool, script.Key)
+	first := 0
+	if script.Before != "" || script.After != "" {
+		first = s.journal.runs(m.tool, script.Key)
+	}
 	s.happen(ctx, m, script, script.Before, first)
 	s.journal.add(Entry{Event: EventRun, Tool: m.tool, Key: script.Key, Session: sessionID(m)})
 	s.happen(ctx, m, script, script.After, first)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -36,7 +35,7 @@ func Run(o Options) error {
 		o.Protocols = revisions
 	}
 	s := &server{
-		Options: o, journal: journal{filepath.Join(o.Dir, "journal")}, sessions: map[string]*session{},
+		Options: o, journal: journal{JournalPath(o.Dir)}, sessions: map[string]*session{},
 		listeners: map[*listener]struct{}{}, values: map[string]string{}, tokens: map[string]time.Time{}, streams: streams{},
 	}
 	s.journal.add(Entry{Event: EventStart, Text: strings.Join(os.Args, " ")})

@@ -1,0 +1,147 @@
+package chaos_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+)
+
+// duration bounds the time that a tool of the cells takes.
+const duration = 1500 // ms
+
+// run makes so many calls in rounds, breaks the cell's target once in each, and
+// returns what became of the calls.
+func (w *world) run(t *testing.T, c cell, calls, batch int) *tally {
+	t.Helper()
+	sum := &tally{cell: c}
+	for round := 0; calls > 0; round++ {
+		n := min(calls, batch)
+		calls -= n
+		list := make([]*call, n)
+		for i := range list {
+			list[i] = newCall(kind(i%int(kinds)), duration, i/int(kinds)%2 == 0)
+		}
+		w.round(t, c, round, list, sum)
+		sum.add(t, w, list)
+	}
+	return sum
+}
+
+// round meets the calls with the fault.
+func (w *world) round(t *testing.T, c cell, round int, list []*call, sum *tally) {
+	t.Helper()
+	newClient := w.newClient
+	if c.target.name == "connector" && c.fault.name == "network cut" {
+		newClient = w.newRemoteClient
+		for _, call := range list {
+			// What the client is not told of in time, it cannot find without a key.
+			call.named = true
+		}
+	}
+	var running sync.WaitGroup
+	each := func(do func(*mcpClient, *call)) {
+		for _, call := range list {
+			running.Go(func() { do(newClient(), call) })
+		}
+	}
+	stay := func(c *mcpClient, call *call) { c.make(call) }
+
+	switch c.phase {
+	case beforeStart:
+		c.begin(t, w, c.target)
+		each(stay)
+		c.sent(t, list)
+	case inFlight:
+		each(stay)
+		want := 1 + rand.IntN(len(list)*3/4)
+		w.until(t, func() bool { return w.executed(t, list) >= want })
+		c.begin(t, w, c.target)
+	case afterCompletion:
+		each(func(c *mcpClient, call *call) { c.leaves = true; c.make(call) })
+		running.Wait()
+		w.closed(t, list)
+		c.begin(t, w, c.target)
+		each(func(c *mcpClient, call *call) { call.began = time.Now(); c.read(call) })
+	}
+	<-time.After(c.lasts())
+	mended := time.Now()
+	c.end(t, w, c.target, 1+round+int(c.phase))
+	fresh := w.healthy(t)
+	sum.recovered = append(sum.recovered, time.Since(mended))
+	sum.list = append(sum.list, fresh...)
+	running.Wait()
+}
+
+// sent waits until the calls have been sent. Where the connector takes connections
+// and answers nobody, they have been after a moment, and nothing tells.
+func (c cell) sent(t *testing.T, list []*call) {
+	t.Helper()
+	mute := c.target.name == "connector" && c.holds
+	limit := patience
+	if mute {
+		limit = 300 * time.Millisecond
+	}
+	late := time.NewTimer(limit)
+	defer late.Stop()
+	for _, call := range list {
+		select {
+		case <-call.sent:
+		case <-late.C:
+			require.True(t, mute, "not every call was sent")
+			return
+		}
+	}
+}
+
+// executed counts the calls that have been executed.
+func (w *world) executed(t *testing.T, list []*call) (n int) {
+	t.Helper()
+	w.ledger.read(t)
+	for _, call := range list {
+		if w.ledger.executions(call.key) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *world) until(t *testing.T, condition func() bool) {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(patience); !condition(); <-tick.C {
+		require.True(t, time.Now().Before(end), "the condition is not met in time")
+	}
+}
+
+// closed waits until Temporal has the end of every call.
+func (w *world) closed(t *testing.T, list []*call) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	defer time.AfterFunc(patience, cancel).Stop() // no deadline: the SDK would poll without end in its last second
+	var all sync.WaitGroup
+	for _, call := range list {
+		require.NotEmpty(t, call.id, "the first progress notification names the operation")
+		all.Go(func() {
+			h := w.temporal.Client(t).GetNexusOperationHandle(client.GetNexusOperationHandleOptions{OperationID: call.id})
+			tick := time.NewTicker(20 * time.Millisecond)
+			defer tick.Stop()
+			// The ID goes out before the start, which the connector makes though the
+			// client has left. Any other end is one.
+			for errors.As(h.Get(ctx, nil), new(*serviceerror.NotFound)) && ctx.Err() == nil {
+				<-tick.C
+			}
+		})
+	}
+	all.Wait()
+	require.NoError(t, ctx.Err(), "not every call has ended")
+	require.Equal(t, len(list), w.executed(t, list), "not every call that has ended has run")
+}
