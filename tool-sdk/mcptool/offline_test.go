@@ -44,10 +44,16 @@ func offline(t *testing.T, s *mcptool.Service) *registry {
 // call calls a sync operation.
 func (r *registry) call(t *testing.T, operation, input string) (string, error) {
 	t.Helper()
+	return r.callWithin(t, context.Background(), nil, operation, input)
+}
+
+// callWithin calls a sync operation with a context and the headers of a delivery.
+func (r *registry) callWithin(t *testing.T, ctx context.Context, header nexus.Header, operation, input string) (string, error) { //nolint:revive // tests have t first
+	t.Helper()
 	op, ok := r.service.Operation(operation).(nexus.OperationHandler[converter.RawValue, converter.RawValue])
 	require.True(t, ok)
-	ctx := nexus.WithHandlerContext(context.Background(), nexus.HandlerInfo{Service: r.service.Name, Operation: operation})
-	result, err := op.Start(ctx, resultmap.RawValue(json.RawMessage(input)), nexus.StartOperationOptions{})
+	ctx = nexus.WithHandlerContext(ctx, nexus.HandlerInfo{Service: r.service.Name, Operation: operation})
+	result, err := op.Start(ctx, resultmap.RawValue(json.RawMessage(input)), nexus.StartOperationOptions{Header: header})
 	if err != nil {
 		return "", err
 	}

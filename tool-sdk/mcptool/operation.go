@@ -168,14 +168,30 @@ func (t *toolOperation) run(ctx context.Context, args reflect.Value, raw activit
 // answer reaches the server.
 const answerMargin = 500 * time.Millisecond
 
+// A delivery that waited on its way, for a Worker or in one that was busy, leaves
+// less of the time than the eight seconds or so that a sync tool can count on.
+const (
+	fullTime  = 7 * time.Second
+	leastTime = 2 * time.Second
+)
+
+// errLate asks for another delivery.
+var errLate = Retry(errors.New("the call came too late to be answered in time"))
+
 // runInTime answers for code that does not: Temporal would deliver the call
-// again, and the code would run anew each time.
+// again, and the code would run anew each time. A delivery that leaves too little
+// time is no fault of the code's: it is asked for again, before the code runs or,
+// where the tool may be repeated, after.
 func (t *toolOperation) runInTime(ctx context.Context, args reflect.Value, options nexus.StartOperationOptions) (any, error) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		return protect(ctx, func() (any, error) { return t.operation.call(ctx, args, options) })
 	}
 	limit := time.Until(deadline) - answerMargin
+	late := limit < fullTime && mayComeAgain(options.Header)
+	if late && limit < leastTime {
+		return nil, errLate
+	}
 	inner, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	type outcome struct {
@@ -187,17 +203,25 @@ func (t *toolOperation) runInTime(ctx context.Context, args reflect.Value, optio
 		result, err := protect(inner, func() (any, error) { return t.operation.call(inner, args, options) })
 		done <- outcome{result, err}
 	}()
-	late := time.NewTimer(limit + answerMargin/2) // code that heeds its context ends in time
-	defer late.Stop()
+	over := time.NewTimer(limit + answerMargin/2) // code that heeds its context ends in time
+	defer over.Stop()
 	select {
 	case out := <-done:
-		if out.err != nil && inner.Err() != nil && errors.Is(out.err, context.DeadlineExceeded) {
-			return nil, t.tooSlow(limit)
+		if out.err == nil || inner.Err() == nil || !errors.Is(out.err, context.DeadlineExceeded) {
+			return out.result, out.err
 		}
-		return out.result, out.err
-	case <-late.C:
-		return nil, t.tooSlow(limit)
+	case <-over.C:
 	}
+	if late && t.repeatable {
+		return nil, errLate
+	}
+	return nil, t.tooSlow(limit)
+}
+
+// mayComeAgain reports whether the operation has the time for another delivery.
+func mayComeAgain(header nexus.Header) bool {
+	left, err := time.ParseDuration(header.Get(nexus.HeaderOperationTimeout))
+	return err != nil || left > 2*fullTime // without a bound there is no header
 }
 
 func (t *toolOperation) tooSlow(limit time.Duration) error {
