@@ -75,8 +75,8 @@ func (w *world) round(t *testing.T, c cell, round int, list []*call, sum *tally)
 	c.end(t, w, c.target, 1+round+int(c.phase))
 	fresh := w.healthy(t)
 	sum.recovered = append(sum.recovered, time.Since(mended))
-	sum.list = append(sum.list, fresh...)
 	running.Wait()
+	sum.add(t, w, fresh)
 }
 
 // sent waits until the calls have been sent. Where the connector takes connections

@@ -85,18 +85,28 @@ func (s *tools) Start(t *testing.T) {
 	s.process.Stdout.Await(t, "ready\n")
 }
 
-// healthy makes a call of each kind and waits until it has its answer.
+// healthy makes calls of each kind until one has its answer, and returns them all: on
+// a machine that is busy with what a fault left to do, a heartbeat may come too late
+// and an outcome be unknown.
 func (w *world) healthy(t *testing.T) (calls []*call) {
 	t.Helper()
+	var mu sync.Mutex
 	var all sync.WaitGroup
 	for k := range kinds {
-		c := newCall(k, 0, true)
-		calls = append(calls, c)
-		all.Go(func() { w.newClient().make(c) })
+		all.Go(func() {
+			for again := true; again; {
+				c := newCall(k, 0, true)
+				w.newClient().make(c)
+				mu.Lock()
+				calls = append(calls, c)
+				mu.Unlock()
+				again = c.outcome == unknown
+			}
+		})
 	}
 	all.Wait()
 	for _, c := range calls {
-		require.Equal(t, answered, c.outcome, "a call of kind %v while nothing is broken: %s", c.kind, c.detail)
+		require.Contains(t, []outcome{answered, unknown}, c.outcome, "a call of kind %v while nothing is broken: %s", c.kind, c.detail)
 	}
 	return calls
 }
