@@ -47,7 +47,8 @@ type HTTPOptions struct {
 	Auth *ClientCredentials
 	// OAuthHandler authorises requests in another way, like the handlers of the MCP
 	// Go SDK; not beside Auth. Its Authorize is called for a 401, and for a 403 with
-	// the error insufficient_scope, once each in a request. Defaults to none.
+	// the error insufficient_scope, once each in a request. What its errors say is
+	// told to nobody, since it may be secret. Defaults to none.
 	OAuthHandler auth.OAuthHandler
 	// Client sends the requests. Its timeout bounds calls too. Defaults to one
 	// without a timeout.
