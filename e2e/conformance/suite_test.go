@@ -43,42 +43,69 @@ func suitePath(tb testing.TB, path ...string) string {
 	return peers.Package(tb, append([]string{"@modelcontextprotocol", "conformance"}, path...)...)
 }
 
+// impatient are the scenarios that give a call half a second, which is none of
+// MCP's limits: a busy machine may need more.
+var impatient = map[string]bool{"server-stateless": true}
+
 // test runs the suite with the arguments that say what it meets, and judges what it
 // found: a subtest for each scenario.
 func (r run) test(t *testing.T, args ...string) {
 	t.Helper()
-	dir := t.TempDir()
-	file, err := filepath.Abs(r.file())
-	require.NoError(t, err)
-	command := peers.Node(t, append([]string{
-		suitePath(t, "dist", "index.js"), r.side, "--requirements", r.revision, "--expected-failures", file, "--output-dir", dir,
-	}, args...)...)
-	outcome := harness.RunLongProgram(t, patience, command.Environ(), command.Path, command.Args...)
-	found := results(t, dir, r.side)
-	require.NotEmpty(t, found, "the suite ran nothing:\n%s\n%s", outcome.Stdout, outcome.Stderr)
+	r.testAgain(t, args, nil)
+}
 
-	baseline := r.baseline(t)
-	required := r.requirements(t)
+// testAgain is test with a stage that can be set up anew: what fails in an
+// impatient scenario is played there again, twice at most.
+func (r run) testAgain(t *testing.T, args []string, again func(t *testing.T) (args []string)) {
+	t.Helper()
+	baseline, required := r.baseline(t), r.requirements(t)
 	require.Len(t, required.scored(r.side), r.scored)
 	scenarios := required.all(r.side)
 	for _, e := range baseline {
 		require.Contains(t, scenarios, e.scenario, "%s names a scenario that is none of the run's", r.file())
 	}
+	file, err := filepath.Abs(r.file())
+	require.NoError(t, err)
+	found, outcome := r.play(t, append([]string{"--requirements", r.revision, "--expected-failures", file}, args...))
+	require.NotEmpty(t, found, "the suite ran nothing:\n%s\n%s", outcome.Stdout, outcome.Stderr)
+	repeated := false
 	for _, scenario := range scenarios {
 		t.Run(scenario, func(t *testing.T) {
-			for _, c := range found[scenario] {
+			checks := found[scenario]
+			faults := judge(scenario, checks, baseline)
+			for range 2 {
+				if len(faults) == 0 || again == nil || !impatient[scenario] {
+					break
+				}
+				t.Logf("once more, after: %s", strings.Join(faults, "\n"))
+				repeated = true
+				anew, _ := r.play(t, append([]string{"--scenario", scenario, "--spec-version", r.revision, "--force"}, again(t)...))
+				checks = anew[scenario]
+				faults = judge(scenario, checks, baseline)
+			}
+			for _, c := range checks {
 				t.Logf("%s %s: %s", c.Status, c.ID, c.Description)
 			}
-			for _, fault := range judge(scenario, found[scenario], baseline) {
+			for _, fault := range faults {
 				t.Error(fault)
 			}
-			if len(found[scenario]) == 0 {
+			if len(checks) == 0 {
 				t.Log(section(outcome.Stdout+outcome.Stderr, scenario))
 			}
 		})
 	}
-	// The suite's own verdict on what is required.
-	require.Zero(t, outcome.Code, "the suite disagrees:\n%s", outcome.Stdout[max(0, len(outcome.Stdout)-4000):])
+	if !repeated { // the suite's own verdict on what is required
+		require.Zero(t, outcome.Code, "the suite disagrees:\n%s", outcome.Stdout[max(0, len(outcome.Stdout)-4000):])
+	}
+}
+
+// play runs the suite and reads what it found, by scenario.
+func (r run) play(t *testing.T, args []string) (map[string][]check, harness.Outcome) {
+	t.Helper()
+	dir := t.TempDir()
+	command := peers.Node(t, append([]string{suitePath(t, "dist", "index.js"), r.side, "--output-dir", dir}, args...)...)
+	outcome := harness.RunLongProgram(t, patience, command.Environ(), command.Path, command.Args...)
+	return results(t, dir, r.side), outcome
 }
 
 // section is what the suite printed while it ran a scenario.
