@@ -21,6 +21,7 @@ func (s *stack) connectorDies(t *testing.T) {
 	t.Helper()
 	p, q := s.peer(t, connectorOne, harness.Revision2025November), s.peer(t, connectorTwo, harness.Revision2026)
 	pending, id := startWithID(t, p, "brew_report", `{"topic":"the dead","seconds":4}`)
+	awaitStarted(t, q, id)
 	s.kill(t, connectorOne)
 	pending.AwaitEnd(t)
 	_, answered := pending.Find(0, harness.IsAnswer(pending.ID))
@@ -69,9 +70,8 @@ func (s *stack) proxyDies(t *testing.T) {
 func outcome(t *testing.T, p *harness.Peer, pending *harness.Pending) harness.ToolResult {
 	t.Helper()
 	r := pending.Answer(t).ToolResult(t)
-	var state harness.Running
-	if json.Unmarshal(r.Structured, &state) == nil && state.Status == "running" {
-		return readCall(t, p, state.OperationID)
+	if id := isRunning(r); id != "" {
+		return readCall(t, p, id)
 	}
 	return r
 }
@@ -86,7 +86,7 @@ func (s *stack) secrets(t *testing.T) {
 	for _, name := range s.names() {
 		log := s.log(contextOf(t), name)
 		for _, secret := range []string{s.token, wrong} {
-			require.False(t, strings.Contains(log, secret), "%s writes down the token", name)
+			require.NotContains(t, log, secret, name)
 		}
 		about, err := s.containers[name].Inspect(contextOf(t))
 		require.NoError(t, err)

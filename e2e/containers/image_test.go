@@ -50,7 +50,7 @@ func buildPrograms(t *testing.T) (dir string) {
 	}
 	dockerfile, err := os.ReadFile(filepath.Join(root, "Dockerfile"))
 	require.NoError(t, err)
-	dir, err = os.MkdirTemp("", "durable-mcp-e2e-")
+	dir, err = os.MkdirTemp("", "durable-mcp-e2e-") //nolint:usetesting // other tests need it too
 	require.NoError(t, err)
 	args := []string{"build", "-ldflags=-s -w", "-buildvcs=false", "-o", dir + string(filepath.Separator), "./e2e/containers/standin"}
 	for _, match := range packages.FindAllStringSubmatch(string(dockerfile), -1) {
@@ -156,7 +156,7 @@ func (w *world) temporalImage(t *testing.T, name string) (tag string) {
 	}
 	t.Logf("no registry has %s: %v; taking %s", name, err, cli)
 	users := filepath.Join(t.TempDir(), "passwd")
-	require.NoError(t, os.WriteFile(users, []byte("temporal:x:1000:1000::/home/temporal:/sbin/nologin\n"), 0o644)) //nolint:gosec // as such files are
+	require.NoError(t, os.WriteFile(users, []byte("temporal:x:1000:1000::/home/temporal:/sbin/nologin\n"), 0o644))
 	return w.imageOf(t, "temporal", "FROM scratch\nCOPY passwd /etc/passwd\nCOPY temporal /temporal\nUSER 1000:1000\nENTRYPOINT [\"/temporal\"]\n",
 		map[string]string{"passwd": users, "temporal": cli})
 }
@@ -166,7 +166,7 @@ func place(t *testing.T, from, to string) {
 	t.Helper()
 	from, err := filepath.EvalSymlinks(from)
 	require.NoError(t, err)
-	require.NoError(t, os.MkdirAll(filepath.Dir(to), 0o755)) //nolint:gosec // what is inside is no secret
+	require.NoError(t, os.MkdirAll(filepath.Dir(to), 0o755))
 	if os.Link(from, to) == nil {
 		return
 	}

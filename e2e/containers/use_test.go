@@ -23,7 +23,7 @@ func (s *stack) images(t *testing.T) {
 		about, err := s.engine.Client().ImageInspect(contextOf(t), service.Image)
 		require.NoError(t, err)
 		require.Regexp(t, `^[1-9]\d*:[1-9]\d*$`, about.Config.User, "%s: a number that is not root's", name)
-		require.Len(t, about.Config.Cmd, 0, name)
+		require.Empty(t, about.Config.Cmd, name)
 		for _, key := range []string{"source", "documentation", "licenses"} {
 			require.NotEmpty(t, about.Config.Labels["org.opencontainers.image."+key], "%s: %s", name, key)
 		}
@@ -152,6 +152,7 @@ func (s *stack) across(t *testing.T, here, there string) {
 	const tool, args = "brew_report", `{"topic":"tea","seconds":3}`
 	p, q := s.peer(t, here, harness.Revision2025November), s.peer(t, there, harness.Revision2025November)
 	pending, id := startWithID(t, p, tool, args)
+	awaitStarted(t, q, id)
 	read := readCall(t, q, id)
 	require.Contains(t, string(read.Structured), "the leaves say of tea")
 	harness.RequireExact(t, string(pending.Answer(t).Result), string(read.Raw))
@@ -181,19 +182,37 @@ func startWithID(t *testing.T, p *harness.Peer, tool, args string) (pending *har
 	return pending, params.Meta.ID
 }
 
-// readCall waits for the result of a call by its ID. The ID is known right before the
-// call is started, so it may be too early to ask.
+// awaitStarted waits until a call has begun: its ID is told right before.
+func awaitStarted(t *testing.T, p *harness.Peer, id string) {
+	t.Helper()
+	until(t, id+" begins", func(context.Context) error {
+		if r := p.Tool(t, "get_operation_result", `{"operation_id":"`+id+`","wait_seconds":0}`); r.IsError {
+			return errors.New(string(r.Raw))
+		}
+		return nil
+	})
+}
+
+// readCall waits for the result of a call by its ID.
 func readCall(t *testing.T, p *harness.Peer, id string) (r harness.ToolResult) {
 	t.Helper()
 	until(t, "the result of "+id, func(context.Context) error {
 		r = p.Tool(t, "get_operation_result", `{"operation_id":"`+id+`","wait_seconds":20}`)
-		var state harness.Running
-		if r.IsError && strings.Contains(r.Text(t), "Temporal has no operation") || json.Unmarshal(r.Structured, &state) == nil && state.Status == "running" {
+		if isRunning(r) != "" {
 			return errors.New(string(r.Raw))
 		}
 		return nil
 	})
 	return r
+}
+
+// isRunning returns the ID of a call that goes on, or nothing.
+func isRunning(r harness.ToolResult) (id string) {
+	var state harness.Running
+	if json.Unmarshal(r.Structured, &state) == nil && state.Status == "running" {
+		return state.OperationID
+	}
+	return ""
 }
 
 // startTask starts a call that becomes a task.
