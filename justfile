@@ -42,8 +42,10 @@ build:
 [group('2 build')]
 images *flags:
     @scripts/docker.sh
-    docker build --target connector --tag durable-mcp-connector "$@" .
-    docker build --target proxy --tag durable-mcp-proxy "$@" .
+    @for name in connector proxy; do \
+        docker build --target "$name" --tag "durable-mcp-$name" \
+            --label "org.opencontainers.image.revision=$(git rev-parse HEAD)" "$@" .; \
+    done
 
 # Format the code.
 [group('2 build')]
