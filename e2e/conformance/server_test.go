@@ -60,20 +60,24 @@ func toolService(t *testing.T, temporal *harness.Temporal) []string {
 }
 
 // proxied is the MCP project's own server for this suite, of the Go SDK, behind a
-// proxy worker.
+// proxy worker, and beside it one with what the task scenarios call.
 func proxied(t *testing.T, temporal *harness.Temporal) []string {
 	t.Helper()
-	address := fmt.Sprintf("127.0.0.1:%d", harness.FreePort(t))
+	address := func() string { return fmt.Sprintf("127.0.0.1:%d", harness.FreePort(t)) }
+	everything, tasks := address(), address()
 	path := harness.Build(t, "github.com/modelcontextprotocol/go-sdk/conformance/everything-server")
-	harness.StartProgram(t, nil, path, "-http", address)
+	harness.StartProgram(t, nil, path, "-http", everything)
+	harness.StartWorker(t, harness.Build(t, "./e2e/conformance/tasktools"), tasks)
 	harness.Until(t, func() bool {
-		conn, err := net.Dial("tcp", address)
+		conn, err := net.Dial("tcp", everything)
 		if err == nil {
 			_ = conn.Close()
 		}
 		return err == nil
 	})
 	name := harness.Unique("conf")
-	temporal.StartProxy(t, map[string]harness.ProxyServer{name: {"url": "http://" + address}})
-	return []string{name}
+	temporal.StartProxy(t, map[string]harness.ProxyServer{
+		name: {"url": "http://" + everything}, name + "-tasks": {"url": "http://" + tasks},
+	})
+	return []string{name, name + "-tasks"}
 }

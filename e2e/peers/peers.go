@@ -37,7 +37,7 @@ func Dir(tb testing.TB) string {
 	tb.Helper()
 	dir := os.Getenv("MCP_PEERS")
 	if dir == "" {
-		const advice = "MCP_PEERS names no installed peers; ./justw peers installs them and runs these tests"
+		const advice = "MCP_PEERS names no installed peers; ./justw peers and ./justw conformance install them and run these tests"
 		if os.Getenv("CI") == "true" {
 			require.FailNow(tb, advice)
 		}
