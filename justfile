@@ -90,6 +90,11 @@ peers *flags:
 conformance *flags:
     @exec scripts/temporal.sh scripts/peers.sh go test -count=1 -timeout 20m "$@" ./e2e/conformance
 
+# All tests of each published module without the workspace, as it is released; arguments are flags of go test.
+[group('3 check')]
+isolated *flags:
+    @exec scripts/temporal.sh go test -count=1 -timeout 60m -v -run 'TestModulesAlone' "$@" ./e2e/release -all
+
 # gofmt, go vet, workflowcheck and golangci-lint.
 [group('3 check')]
 lint:
@@ -114,3 +119,8 @@ soak *flags:
 [group('3 check')]
 bench *flags:
     @exec scripts/temporal.sh go test -run '^$' -bench . -benchtime 20s -timeout 60m "$@" ./e2e/bench ./proxy-worker/internal/stdio
+
+# Make a release of main, all but the push; see RELEASING.md.
+[group('4 release')]
+release version:
+    @scripts/release.sh "$1"

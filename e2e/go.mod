@@ -90,4 +90,5 @@ require (
 	github.com/durable-mcp/durable-mcp/proxy-worker v0.1.0
 	github.com/durable-mcp/durable-mcp/workflow-client v0.1.0
 	github.com/testcontainers/testcontainers-go v0.45.0
+	golang.org/x/mod v0.42.0
 )

@@ -6,7 +6,8 @@
 # tidy ignores go.work. So each module is tidied under a copy of its go.mod that
 # replaces its siblings by their directories; go.mod itself gets the result
 # without those lines. A new import of a sibling needs one
-# `go mod edit -require=PATH@VERSION` first.
+# `go mod edit -require=PATH@VERSION` first. The sums of siblings, which a
+# release writes, stay: tidy drops those of whatever a directory replaces.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -46,6 +47,15 @@ keep() {
 	fi
 }
 
+# siblings OLD NEW: NEW, with the sums that OLD has of our modules in their place.
+siblings() {
+	LC_ALL=C awk -v prefix="$(sed -n 's|/[^/ ]* .*|/|p;q' "$work/modules")" '
+		NR == FNR { if (index($1, prefix) == 1) ours = ours $0 "\n"; next }
+		!done && $1 > prefix { printf "%s", ours; done = 1 }
+		{ print }
+		END { if (!done) printf "%s", ours }' "$1" "$2"
+}
+
 changed=
 while read -r _ module; do
 	cp "$module/go.mod" "$work/tidy.mod"
@@ -54,6 +64,10 @@ while read -r _ module; do
 	edit "$work/tidy.mod" replace
 	(cd "$module" && GOWORK=off go mod tidy -modfile="$work/tidy.mod") </dev/null
 	edit "$work/tidy.mod" dropreplace
+	if [ -s "$work/tidy.sum" ] && [ -s "$module/go.sum" ]; then
+		siblings "$module/go.sum" "$work/tidy.sum" >"$work/all.sum"
+		mv "$work/all.sum" "$work/tidy.sum"
+	fi
 	keep "$work/tidy.mod" "$module/go.mod"
 	if [ -s "$work/tidy.sum" ] || [ -f "$module/go.sum" ]; then keep "$work/tidy.sum" "$module/go.sum"; fi
 done <"$work/modules"

@@ -117,10 +117,12 @@ func TestModuleFiles(t *testing.T) {
 	// CI tests with the newest patch release of that very Go, and images are made with it.
 	minor := regexp.MustCompile(`^\d+\.\d+`).FindString(work.Go)
 	require.Regexp(t, `(?m)^ARG GO=golang:`+regexp.QuoteMeta(minor)+`$`, read(t, "Dockerfile"))
-	setups := regexp.MustCompile(`go-version: (\S+)`).FindAllStringSubmatch(read(t, ".github/workflows/ci.yml"), -1)
-	require.NotEmpty(t, setups)
-	for _, setup := range setups {
-		require.Equal(t, minor+".x", setup[1], ".github/workflows/ci.yml")
+	for _, workflow := range files(t, func(file string) bool { return strings.HasPrefix(file, ".github/workflows/") }) {
+		setups := regexp.MustCompile(`go-version: (\S+)`).FindAllStringSubmatch(read(t, workflow), -1)
+		require.NotEmpty(t, setups, workflow)
+		for _, setup := range setups {
+			require.Equal(t, minor+".x", setup[1], workflow)
+		}
 	}
 }
 
