@@ -12,7 +12,7 @@ import (
 // openDelay is how long a response stream may stay without headers: an error
 // that comes before it still has the HTTP status that it is due (MCP 2026-07-28,
 // Streamable HTTP), and nobody waits longer to see that the request is served.
-const openDelay = 2 * time.Second
+const openDelay = 500 * time.Millisecond
 
 type streamKey struct{}
 
