@@ -72,7 +72,7 @@ check: lint (tidy "--check") test e2e
 [group('3 check')]
 test *flags:
     @go build {{ race }} work
-    @exec scripts/temporal.sh go test {{ race }} -count=1 -p 1 -timeout 20m "$@" {{ packages }}
+    @exec scripts/temporal.sh scripts/races.sh go test {{ race }} -count=1 -p 1 -timeout 20m "$@" {{ packages }}
 
 # The tests in containers, which need Docker; arguments are flags of go test.
 [group('3 check')]
@@ -100,10 +100,15 @@ isolated *flags:
 lint:
     @scripts/lint.sh
 
-# Fuzz every target for so long.
+# Fuzz every target, for 10s each or the time given; see scripts/fuzz.sh.
 [group('3 check')]
-fuzz time='10s':
-    @scripts/fuzz.sh "$1"
+fuzz time='10s' *more:
+    @exec scripts/fuzz.sh "$@"
+
+# The load test with 2,000 calls that wait, as its log shows; arguments are flags of go test.
+[group('3 check')]
+load *flags:
+    @exec scripts/temporal.sh env DURABLE_MCP_LOAD_CALLS=2000 go test -count=1 -v -timeout 60m "$@" ./e2e/load
 
 # Break every part in every way under 1,000 calls a cell and write docs/chaos.md; with -calls N under others.
 [group('3 check')]

@@ -256,6 +256,7 @@ func TestStdioEndsWithItsReader(t *testing.T) {
 	_, err := io.WriteString(inW, initialize+"\n")
 	require.NoError(t, err)
 	require.Error(t, <-ended, "input goes on, but nobody reads the answers")
+	require.NoError(t, inW.Close()) // it is the host's
 }
 
 // A start on its way to a Temporal that is away does not hold up the end.

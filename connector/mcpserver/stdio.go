@@ -24,7 +24,8 @@ const MaxFrameBytes = 16 << 20
 // ServeStdio serves one client over a pair of pipes, newline-delimited, until
 // the client closes its side or ctx ends. Requests under way then get up to
 // grace to be answered, the last of it as still running; their operations go on
-// in any case. It returns nil after an orderly end.
+// in any case. It returns nil after an orderly end. Where in has not ended by then,
+// one goroutine stays that reads it, until the caller closes it.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, grace time.Duration) error {
 	conn := newStdioConn(in, out)
 	session, err := s.mcp.Connect(context.WithoutCancel(ctx), stdioTransport{conn}, nil)

@@ -39,7 +39,7 @@ var build = sync.OnceValues(func() (string, error) {
 // goBuild builds packages from the root into a directory.
 func goBuild(root, dir string, packages ...string) error {
 	args := []string{"build", "-o", dir + string(filepath.Separator)}
-	if raceEnabled {
+	if Race {
 		args = append(args, "-race")
 	}
 	cmd := exec.Command("go", append(args, packages...)...)

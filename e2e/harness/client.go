@@ -20,9 +20,11 @@ func (s *Temporal) ConnectStdio(tb testing.TB, revision string, options *mcp.Cli
 	tb.Helper()
 	cmd := exec.Command(Program(tb, "durable-mcp-connector"), s.connectorArgs(args)...)
 	cmd.SysProcAttr = childAttributes()
+	cmd.Env = childEnv()
 	log := newLog()
 	cmd.Stderr = log
 	tb.Cleanup(func() {
+		noFault(tb, "connector", log)
 		if tb.Failed() {
 			tb.Logf("connector, its standard error:\n%s", log.tail())
 		}

@@ -2,4 +2,6 @@
 
 package harness
 
-const raceEnabled = false
+// Race reports whether the tests, and the programs that they start, have the race
+// detector.
+const Race = false

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -194,4 +195,16 @@ type Operation struct {
 	Status      string `json:"status"`
 	Started     string `json:"started"`
 	Closed      string `json:"closed"`
+}
+
+// HTTPRequest is a request as it goes over the wire, its headers and its body, for a
+// client that sends it by itself.
+func (p *Peer) HTTPRequest(method, params string, meta ...string) (head, body string) {
+	_, body, headers := p.post(method, p.params(params, meta))
+	var b strings.Builder
+	fmt.Fprintf(&b, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: %d\r\n", len(body))
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		fmt.Fprintf(&b, "%s: %s\r\n", name, headers[name])
+	}
+	return b.String() + "\r\n", body
 }

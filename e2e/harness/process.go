@@ -32,8 +32,15 @@ type Process struct {
 	done chan struct{}
 }
 
-// command describes a child. Its environment is that of the tests without what
-// configures Temporal or the product.
+// childEnv is the environment of the tests without what configures Temporal, the
+// product, or where the race detector reports to.
+func childEnv() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return strings.HasPrefix(v, "TEMPORAL_") || strings.HasPrefix(v, "DURABLE_MCP_") || strings.HasPrefix(v, "GORACE=")
+	})
+}
+
+// command describes a child. Its environment is [childEnv] and env.
 type command struct {
 	name   string
 	path   string
@@ -47,9 +54,7 @@ func start(c command) (*Process, error) {
 	p := &Process{Stderr: newLog(), name: c.name, done: make(chan struct{})}
 	p.cmd = exec.Command(c.path, c.args...)
 	p.cmd.SysProcAttr = childAttributes()
-	p.cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool {
-		return strings.HasPrefix(v, "TEMPORAL_") || strings.HasPrefix(v, "DURABLE_MCP_")
-	}), c.env...)
+	p.cmd.Env = append(childEnv(), c.env...)
 	p.cmd.Stderr = p.Stderr
 	if p.cmd.Stdout = c.stdout; c.stdout == nil {
 		p.Stdout = newLog()
@@ -81,11 +86,7 @@ func (p *Process) own(tb testing.TB) *Process {
 	tb.Helper()
 	tb.Cleanup(func() {
 		p.Kill()
-		for _, fault := range []string{"WARNING: DATA RACE", "panic: ", "fatal error: "} {
-			if strings.Contains(p.Stderr.String(), fault) {
-				tb.Errorf("%s: %s", p.name, fault)
-			}
-		}
+		noFault(tb, p.name, p.Stderr)
 		if tb.Failed() {
 			tb.Logf("%s, its standard error:\n%s", p.name, p.Stderr.tail())
 			if p.Stdout != nil {
@@ -94,6 +95,28 @@ func (p *Process) own(tb testing.TB) *Process {
 		}
 	})
 	return p
+}
+
+// faults are what the Go runtime says on standard error of a program that is wrong.
+var faults = []string{"WARNING: DATA RACE", "panic: ", "fatal error: "}
+
+// faultIn returns what the runtime says is wrong with a program, empty if nothing is.
+func faultIn(log *Log) string {
+	text := log.String()
+	for _, fault := range faults {
+		if at := strings.Index(text, fault); at >= 0 {
+			return text[at:min(len(text), at+8<<10)]
+		}
+	}
+	return ""
+}
+
+// noFault wants the runtime to have nothing to say on a child's standard error.
+func noFault(tb testing.TB, name string, log *Log) {
+	tb.Helper()
+	if fault := faultIn(log); fault != "" {
+		tb.Errorf("%s: %s", name, fault)
+	}
 }
 
 // Kill is kill -9. It returns when the process is gone.

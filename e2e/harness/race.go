@@ -2,4 +2,6 @@
 
 package harness
 
-const raceEnabled = true
+// Race reports whether the tests, and the programs that they start, have the race
+// detector.
+const Race = true

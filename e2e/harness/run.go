@@ -2,6 +2,7 @@ package harness
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"slices"
 	"sync"
@@ -13,6 +14,7 @@ import (
 var (
 	stopMu sync.Mutex
 	stops  []func()
+	shares []*Process // that tests share
 )
 
 // stopLater registers what ends something that all tests of the package share.
@@ -22,10 +24,18 @@ func stopLater(stop func()) {
 	stops = append(stops, stop)
 }
 
+// shareLater registers a process of ours that tests share: a fault of it is nobody's
+// test's, and fails them all.
+func shareLater(p *Process) {
+	stopMu.Lock()
+	defer stopMu.Unlock()
+	shares = append(shares, p)
+}
+
 // Run runs the tests of a package and then stops what they shared. It returns
 // the exit code. Most tests wait for time to pass, so more of them run at once
 // than there are processors, unless the command line says how many.
-func Run(m *testing.M) int {
+func Run(m *testing.M) (code int) {
 	flag.Parse()
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
@@ -39,6 +49,12 @@ func Run(m *testing.M) int {
 			stop()
 		}
 		stops = nil
+		for _, p := range shares {
+			if fault := faultIn(p.Stderr); fault != "" {
+				fmt.Fprintf(os.Stderr, "%s: %s\n", p.name, fault)
+				code = max(code, 1)
+			}
+		}
 	}()
 	return m.Run()
 }

@@ -47,7 +47,11 @@ var sharedService = sync.OnceValues(func() (*Service, error) {
 		}
 		_ = os.RemoveAll(dir)
 	})
-	return s, s.start()
+	if err := s.start(); err != nil {
+		return nil, err
+	}
+	shareLater(s.process)
+	return s, nil
 })
 
 // SharedService returns the tool service of the package's tests, on the server of

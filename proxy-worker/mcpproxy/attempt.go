@@ -53,13 +53,18 @@ func (p *Proxy) newAttempt(ctx context.Context) (at *attempt, end func(), err er
 			temporal.ApplicationErrorOptions{NextRetryDelay: time.Second, Category: temporal.ApplicationErrorCategoryBenign})
 	}
 	at = &attempt{ctx: ctx, runtime: r, log: p.log, number: activity.GetInfo(ctx).Attempt, note: noteNothing}
-	if activity.HasHeartbeatDetails(ctx) {
-		// What cannot be read may be the note.
-		if err := activity.GetHeartbeatDetails(ctx, &at.note); err != nil || at.note != noteNothing {
-			at.note, at.wasSending = noteSending, true
-		}
+	if activity.HasHeartbeatDetails(ctx) &&
+		noteOfSending(func(note *string) error { return activity.GetHeartbeatDetails(ctx, note) }) {
+		at.note, at.wasSending = noteSending, true
 	}
 	return at, at.keepAlive(), nil
+}
+
+// noteOfSending reads the note of an earlier attempt, and reports whether that may have
+// been sending: what cannot be read may say so.
+func noteOfSending(read func(note *string) error) bool {
+	var note string
+	return read(&note) != nil || note != noteNothing
 }
 
 // sending notes, durably, that the request goes out. Without an error it must not

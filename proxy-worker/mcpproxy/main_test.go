@@ -26,6 +26,7 @@ import (
 	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
+	"go.uber.org/goleak"
 )
 
 // childEnv makes the test binary a Worker that a test can kill, see crash_test.go.
@@ -39,7 +40,20 @@ func TestMain(m *testing.M) {
 		runChild()
 		return
 	}
-	os.Exit(withServer(m.Run))
+	os.Exit(leakless(func() int { return withServer(m.Run) }))
+}
+
+// leakless runs tests, and fails if a goroutine outlives them and what they share.
+func leakless(run func() int) int {
+	code := run()
+	if code != 0 {
+		return code
+	}
+	if err := goleak.Find(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
 }
 
 func withServer(run func() int) int {

@@ -2,6 +2,7 @@ package contract_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -185,5 +186,70 @@ func FuzzValueResult(f *testing.F) {
 		}
 		_, err = contract.DecodeResult(declared.JSON())
 		require.NoError(t, err)
+	})
+}
+
+// FuzzCollectItems reads the pages of a list, which are divided by NUL here.
+func FuzzCollectItems(f *testing.F) {
+	for _, pages := range []string{
+		`{"resources":[{"uri":"a:///1"},{"uri":"a:///1"},{"uri":""},7],"nextCursor":"2"}` + "\x00" + `{"resources":null}`,
+		`{"resources":[],"nextCursor":"1"}` + "\x00" + `{"resources":[],"nextCursor":"1"}`,
+		`{"resources":[{"uri":"\ud800"},{"uri":"<\n>"},{"uri":1}]}`, `{"resources":{}}`, `{"nextCursor":1}`, ``, "\x00",
+	} {
+		f.Add([]byte(pages))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		pages := bytes.Split(data, []byte{0})
+		asked := 0
+		items, warnings, err := contract.CollectItems(t.Context(), "resources", "uri", func(context.Context, string) (json.RawMessage, error) {
+			asked++
+			return pages[(asked-1)%len(pages)], nil
+		})
+		require.LessOrEqual(t, asked, contract.MaxManifestPages+1, "a service can make its caller ask for ever")
+		if err != nil {
+			require.Nil(t, items)
+			require.True(t, utf8.ValidString(err.Error()))
+			return
+		}
+		seen := map[string]bool{}
+		for _, item := range items {
+			require.NotEmpty(t, item.Key)
+			require.False(t, seen[item.Key], "two items have the key %q", item.Key)
+			seen[item.Key] = true
+			o, err := contract.ParseObject(item.Raw)
+			require.NoError(t, err)
+			var key string
+			require.NoError(t, json.Unmarshal(o.Get("uri"), &key))
+			require.Equal(t, key, item.Key)
+		}
+		for _, w := range warnings {
+			require.NotContains(t, w, "\n")
+			require.True(t, utf8.ValidString(w))
+		}
+	})
+}
+
+// FuzzDecodeProtocolError: what a JSON-RPC error holds goes on as it came.
+func FuzzDecodeProtocolError(f *testing.F) {
+	for _, seed := range []string{
+		`{"code":-32602,"message":"m","data":{"n":1.0}}`, `{"code":1e3,"message":"m"}`, `{"code":1,"message":null,"data":null}`,
+		`{"code":9223372036854775807,"message":"\ud800","x":1}`, `{"code":"1"}`, `[]`, `{"code":1,"message":1}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		e, err := contract.DecodeProtocolError(data)
+		if err != nil {
+			if len(data) > 64 { // a word of the error may be one of a short text
+				require.NotContains(t, err.Error(), string(data))
+			}
+			return
+		}
+		again, err := contract.DecodeProtocolError(e.JSON())
+		require.NoError(t, err)
+		require.Equal(t, e, again)
+		o, err := contract.ParseObject(data)
+		require.NoError(t, err)
+		require.Equal(t, string(o.Get("data")), string(e.Data))
 	})
 }

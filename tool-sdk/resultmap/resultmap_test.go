@@ -512,21 +512,3 @@ func TestPayloads(t *testing.T) {
 	require.ErrorAs(t, err, &f)
 	require.Contains(t, f.Message, `"binary/encrypted"`)
 }
-
-func FuzzToolErrorTravels(f *testing.F) {
-	f.Add("boom", `{"content":[{"type":"text","text":"a"}],"isError":true}`)
-	f.Add("\xff", `{"content":[{"type":"hologram"}],"s":"\ud800","n":1.0}`)
-	f.Add("", `null`)
-	f.Fuzz(func(t *testing.T, message, details string) {
-		for _, code := range contract.Codes() {
-			in := &contract.Failure{Code: code, Message: message, Details: raw(details)}
-			got := resultmap.FromError(travel(t, resultmap.OperationError(in)))
-			require.Equal(t, code, got.Code)
-			require.True(t, got.Result().IsError())
-			require.True(t, json.Valid(got.Result().JSON()))
-			if got.Details != nil {
-				require.Equal(t, details, string(got.Details))
-			}
-		}
-	})
-}

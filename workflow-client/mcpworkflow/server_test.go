@@ -27,6 +27,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
+	"go.uber.org/goleak"
 )
 
 var (
@@ -37,11 +38,27 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	code := m.Run()
-	if devServerStop != nil {
-		devServerStop()
+	os.Exit(leakless(func() int {
+		defer func() {
+			if devServerStop != nil {
+				devServerStop()
+			}
+		}()
+		return m.Run()
+	}))
+}
+
+// leakless runs tests, and fails if a goroutine outlives them and what they share.
+func leakless(run func() int) int {
+	code := run()
+	if code != 0 {
+		return code
 	}
-	os.Exit(code)
+	if err := goleak.Find(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
 }
 
 // quiet is the logger of clients and Workers whose errors are part of the test.

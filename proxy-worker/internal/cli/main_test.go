@@ -21,6 +21,7 @@ import (
 	"go.temporal.io/sdk/client"
 	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
+	"go.uber.org/goleak"
 )
 
 // devServer is that of the test binary; nil where there is no Temporal CLI.
@@ -35,7 +36,20 @@ func TestMain(m *testing.M) {
 	case len(os.Args) > 1 && os.Args[1] == scripted:
 		os.Exit(scriptedServer(os.Args[2:]))
 	}
-	os.Exit(withTemporal(m.Run))
+	os.Exit(leakless(func() int { return withTemporal(m.Run) }))
+}
+
+// leakless runs tests, and fails if a goroutine outlives them and what they share.
+func leakless(run func() int) int {
+	code := run()
+	if code != 0 {
+		return code
+	}
+	if err := goleak.Find(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
 }
 
 func withTemporal(run func() int) int {
@@ -128,6 +142,7 @@ func start(t *testing.T, stdin string, env []string, args ...string) *process {
 	t.Cleanup(func() {
 		_ = p.cmd.Process.Kill()
 		<-p.exited
+		require.NotContains(t, p.err.String(), "DATA RACE")
 	})
 	return p
 }

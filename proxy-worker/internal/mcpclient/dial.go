@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
@@ -142,7 +144,7 @@ func (e *otherVersions) Error() string {
 	return fmt.Sprintf("the server speaks %s, not %s", quoted(e.supported), e.requested)
 }
 
-// quoted lists what a server wrote, bounded.
+// quoted lists the revisions that a server named, bounded.
 func quoted(versions []string) string {
 	if len(versions) == 0 {
 		return "no protocol version"
@@ -153,9 +155,20 @@ func quoted(versions []string) string {
 			s = append(s, "…")
 			break
 		}
-		s = append(s, fmt.Sprintf("%.40q", v))
+		s = append(s, revision(v))
 	}
 	return strings.Join(s, ", ")
+}
+
+var isRevision = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`)
+
+// revision quotes one that a server named. What is none may be anything, such as a
+// header that it was sent, and is not repeated.
+func revision(v string) string {
+	if isRevision.MatchString(v) {
+		return strconv.Quote(v)
+	}
+	return "one that is no date"
 }
 
 // discover makes the session a modern one if the server speaks the version.
@@ -216,8 +229,8 @@ func (d *dialer) initialize(ctx context.Context, offer string) error {
 		return Malformed(methodInitialize, errors.New("it names no protocolVersion"))
 	}
 	if !slices.Contains(legacyVersions, chosen) || d.pinned != "" && chosen != d.pinned {
-		return &Error{Message: fmt.Sprintf("the server chose protocol version %.40q, the client offered %s and speaks %s",
-			chosen, offer, strings.Join(d.accepted(), ", "))}
+		return &Error{Message: fmt.Sprintf("the server chose protocol version %s, the client offered %s and speaks %s",
+			revision(chosen), offer, strings.Join(d.accepted(), ", "))}
 	}
 	s.server = server(chosen, o.Get("serverInfo"), &o)
 	s.link.Negotiated(chosen, s.options.Changed != nil)

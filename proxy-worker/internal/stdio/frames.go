@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
@@ -23,7 +22,7 @@ type frames struct {
 	process *supervise.Process
 	stdin   *os.File
 	stdout  *os.File
-	reader  *bufio.Reader
+	scan    *scanner
 	stderr  *stderr
 	close   sync.Once
 }
@@ -59,57 +58,39 @@ func start(o Options, path string) (*frames, error) {
 	_ = stdin.Close()
 	_ = stdout.Close()
 	_ = stderr.Close()
-	f := &frames{options: o, process: p, stdin: stdinWrite, stdout: stdoutRead, reader: bufio.NewReaderSize(stdoutRead, 32<<10)}
+	f := &frames{options: o, process: p, stdin: stdinWrite, stdout: stdoutRead}
+	f.scan = newScanner(stdoutRead, o.MaxMessageBytes, f.within)
 	f.stderr = readStderr(stderrRead, o)
 	return f, nil
 }
 
 // Read implements [mcpclient.Frames].
 func (f *frames) Read() (json.RawMessage, error) {
-	var frame []byte
-	for {
-		part, err := f.reader.ReadSlice('\n')
-		frame = append(frame, part...)
-		if int64(len(frame)) > f.options.MaxMessageBytes {
-			return nil, f.skip(frame, err)
+	frame, over, err := f.scan.next()
+	switch {
+	case over != nil:
+		switch {
+		case err == nil:
+		case errors.Is(err, bufio.ErrBufferFull), errors.Is(err, os.ErrDeadlineExceeded):
+			f.end()
+			over.Lost = &mcpclient.Error{Lost: true, Retryable: true, Message: "the server process was ended: a message of it, for another request, had no end"}
+		default:
+			over.Lost = f.ended(err)
 		}
-		if err == nil {
-			return frame, nil
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return nil, f.ended(err)
-		}
+		return nil, over
+	case err != nil:
+		return nil, f.ended(err)
 	}
+	return frame, nil
 }
 
-// What of a message over the limit is read, so that the process can go on.
-const (
-	maxSkip  = 64 << 20
-	skipIdle = 30 * time.Second // for each part
-	keptEnd  = 256              // can show whose answer it is
-)
-
-// skip reads a message over the limit up to its end, if that comes.
-func (f *frames) skip(start []byte, err error) *mcpclient.Oversize {
-	o := &mcpclient.Oversize{Start: start, Size: int64(len(start)), Limit: f.options.MaxMessageBytes}
-	for errors.Is(err, bufio.ErrBufferFull) && o.Size-o.Limit <= maxSkip {
-		var part []byte
-		_ = f.stdout.SetReadDeadline(time.Now().Add(skipIdle))
-		part, err = f.reader.ReadSlice('\n')
-		o.Size += int64(len(part))
-		o.End = append(o.End, part...)
-		o.End = slices.Clone(o.End[max(0, len(o.End)-keptEnd):])
+// within bounds the next reads of the standard output.
+func (f *frames) within(d time.Duration) {
+	var deadline time.Time
+	if d > 0 {
+		deadline = time.Now().Add(d)
 	}
-	_ = f.stdout.SetReadDeadline(time.Time{})
-	switch {
-	case err == nil:
-	case errors.Is(err, bufio.ErrBufferFull), errors.Is(err, os.ErrDeadlineExceeded):
-		f.end()
-		o.Lost = &mcpclient.Error{Lost: true, Retryable: true, Message: "the server process was ended: a message of it, for another request, had no end"}
-	default:
-		o.Lost = f.ended(err)
-	}
-	return o
+	_ = f.stdout.SetReadDeadline(deadline)
 }
 
 // Write implements [mcpclient.Frames].

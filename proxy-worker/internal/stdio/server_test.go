@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"go.uber.org/goleak"
 )
 
 // serverEnv makes the test binary a server with a fault, as its arguments say.
@@ -20,7 +22,7 @@ const serverEnv = "STDIO_TEST_SERVER"
 func TestMain(m *testing.M) {
 	switch os.Getenv(serverEnv) {
 	case "":
-		os.Exit(m.Run())
+		goleak.VerifyTestMain(m)
 	case "owner":
 		own()
 	case "stubborn":

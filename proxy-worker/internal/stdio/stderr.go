@@ -4,8 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"io"
 	"log/slog"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -26,7 +26,7 @@ const (
 
 // stderr logs what a process writes to its standard error, and keeps the end.
 type stderr struct {
-	file   *os.File
+	file   io.ReadCloser
 	redact func(string) string
 	log    *slog.Logger
 	done   chan struct{}
@@ -35,7 +35,7 @@ type stderr struct {
 	lines []string
 }
 
-func readStderr(file *os.File, o Options) *stderr {
+func readStderr(file io.ReadCloser, o Options) *stderr {
 	s := &stderr{file: file, redact: o.Redact, log: o.Logger, done: make(chan struct{})}
 	go s.read()
 	return s

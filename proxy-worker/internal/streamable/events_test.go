@@ -1,7 +1,6 @@
 package streamable
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"strings"
@@ -102,15 +101,4 @@ func TestEventLimit(t *testing.T) {
 			}
 		})
 	}
-}
-
-// What an event holds does not depend on how the bytes arrive.
-func FuzzEvents(f *testing.F) {
-	f.Add([]byte("\xef\xbb\xbfid: 1\r\ndata: a\rdata: b\n\n:\n\ndata"))
-	f.Fuzz(func(t *testing.T, in []byte) {
-		whole, err := readEvents(bytes.NewReader(in), 100)
-		bytewise, err2 := readEvents(iotest.OneByteReader(bytes.NewReader(in)), 100)
-		require.Equal(t, err, err2)
-		require.Equal(t, whole, bytewise)
-	})
 }

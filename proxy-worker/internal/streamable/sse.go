@@ -74,19 +74,26 @@ func (f *sseFrames) connect() error {
 		if ev.name != "endpoint" {
 			continue
 		}
-		if f.post, err = f.t.url.Parse(string(ev.data)); err != nil || len(ev.data) == 0 {
-			return &mcpclient.Error{Message: "the server names no address to send to", Detail: f.t.origin()}
-		}
-		// The requests have the server's secrets in them.
-		if !sameOrigin(f.post, f.t.url) {
-			return &mcpclient.Error{
-				Message: "the server names an address to send to of another origin, which is not used",
-				Detail:  f.t.redact(f.t.origin() + " names " + f.post.Scheme + "://" + f.post.Host),
-			}
-		}
-		f.post.User = f.t.url.User
-		return nil
+		f.post, err = f.t.postAddress(ev.data)
+		return err
 	}
+}
+
+// postAddress is the address that a server names to send to. The requests have the
+// server's secrets in them, so it must be of the server's own origin.
+func (t *Transport) postAddress(named []byte) (*url.URL, error) {
+	post, err := t.url.Parse(string(named))
+	if err != nil || len(named) == 0 {
+		return nil, &mcpclient.Error{Message: "the server names no address to send to", Detail: t.origin()}
+	}
+	if !sameOrigin(post, t.url) {
+		return nil, &mcpclient.Error{
+			Message: "the server names an address to send to of another origin, which is not used",
+			Detail:  t.redact(t.origin() + " names " + post.Scheme + "://" + post.Host),
+		}
+	}
+	post.User = t.url.User
+	return post, nil
 }
 
 // Read implements [mcpclient.Frames].
