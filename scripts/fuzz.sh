@@ -40,7 +40,7 @@ fi
 jobs=$(getconf _NPROCESSORS_ONLN)
 if [ -n "$in_all" ]; then
 	count=$(printf '%s\n' "$targets" | wc -l)
-	seconds=$((in_all * jobs / count))
+	seconds=$(((in_all * jobs + count - 1) / count))
 	if [ "$seconds" -lt 2 ]; then seconds=2; fi
 	time=${seconds}s
 fi

@@ -155,7 +155,7 @@ func (s *Server) mcpHandler() http.Handler {
 			return
 		}
 		w.Header().Set("X-Accel-Buffering", "no")
-		out := newStream(w, s.options.KeepAliveInterval)
+		out := newStream(r.Context(), w, s.options.KeepAliveInterval)
 		defer out.close()
 		ctx := context.WithValue(r.Context(), streamKey{}, out)
 		ctx = context.WithValue(ctx, paramsKey{}, params)

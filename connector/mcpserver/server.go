@@ -169,6 +169,8 @@ func (s *Server) taskRetention(ctx context.Context) time.Duration {
 // middleware is the one place where a request does not go the SDK's own way.
 func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		ctx, done := whileConnected(ctx, req)
+		defer done()
 		switch r := req.(type) {
 		case *mcp.CallToolRequest:
 			return s.callTool(ctx, next, r)

@@ -506,6 +506,38 @@ func TestClosedStreamCancels(t *testing.T) {
 	require.False(t, d.CancelRequested)
 }
 
+// Before 2026-07-28 a client that is gone has cancelled nothing. Nobody waits on for
+// it all the same, and its place among the calls is free again.
+func TestGoneClientsTakeNoPlace(t *testing.T) {
+	t.Parallel()
+
+	server, temporal := start(t, mcpserver.Options{MaxCalls: 1, WaitBudget: time.Hour, KeepAliveInterval: time.Hour})
+	web := httptest.NewServer(server.Handler())
+	t.Cleanup(web.Close)
+	legacy := func(ctx context.Context, tool string) *http.Response {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, web.URL+"/mcp", strings.NewReader(
+			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`+tool+`","arguments":{}}}`))
+		require.NoError(t, err)
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept", "application/json, text/event-stream")
+		req.Header.Set("Mcp-Protocol-Version", "2025-06-18")
+		resp, err := http.DefaultClient.Do(req)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = resp.Body.Close() })
+		return resp
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	require.Equal(t, http.StatusOK, legacy(ctx, "brood").StatusCode)
+	require.Eventually(t, func() bool { return len(temporal.Operations("tools")) == 1 }, 10*time.Second, time.Millisecond)
+	require.Equal(t, http.StatusServiceUnavailable, legacy(t.Context(), "echo").StatusCode)
+	cancel()
+	require.Eventually(t, func() bool { return legacy(t.Context(), "echo").StatusCode == http.StatusOK }, 10*time.Second, time.Millisecond)
+	d, err := server.Operations().Describe(t.Context(), temporal.Operations("tools")[0].GetOperationId())
+	require.NoError(t, err)
+	require.Equal(t, operation.Running, d.Status)
+	require.False(t, d.CancelRequested)
+}
+
 // At its limit the connector refuses and starts nothing.
 func TestTooManyCalls(t *testing.T) {
 	t.Parallel()

@@ -3,10 +3,13 @@ package mcpserver
 import (
 	"bytes"
 	"context"
+	"errors"
 	"maps"
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // openDelay is how long a response stream may stay without headers: an error
@@ -31,6 +34,7 @@ func openStream(ctx context.Context) {
 type stream struct {
 	http.ResponseWriter
 	keepAlive time.Duration
+	client    context.Context // ends when the client's connection does
 	header    http.Header // the SDK's own, which only it touches
 
 	mu     sync.Mutex
@@ -41,8 +45,28 @@ type stream struct {
 	timer  *time.Timer // nil unless the stream is kept alive
 }
 
-func newStream(w http.ResponseWriter, keepAlive time.Duration) *stream {
-	return &stream{ResponseWriter: w, keepAlive: keepAlive, header: w.Header().Clone()}
+// newStream returns the stream of a client, which is there until its context ends.
+func newStream(client context.Context, w http.ResponseWriter, keepAlive time.Duration) *stream {
+	return &stream{ResponseWriter: w, client: client, keepAlive: keepAlive, header: w.Header().Clone()}
+}
+
+// errClientGone is the cause of a context that ends with its client's connection.
+var errClientGone = errors.New("mcpserver: the connection of the client ended")
+
+// whileConnected returns a context that ends when the client of an HTTP request is
+// gone. Before 2026-07-28 the SDK does not tell, since a connection that ends cancels
+// nothing there; but the answer could reach nobody, and to wait for it would hold a
+// connection and a place among the calls for as long as the wait budget. From
+// 2026-07-28 on the SDK cancels the request itself.
+func whileConnected(ctx context.Context, req mcp.Request) (context.Context, context.CancelFunc) {
+	s, ok := ctx.Value(streamKey{}).(*stream)
+	r, known := req.(interface{ ProtocolVersion() string })
+	if !ok || !known || isModern(r.ProtocolVersion()) {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	forget := context.AfterFunc(s.client, func() { cancel(errClientGone) })
+	return ctx, func() { forget(); cancel(nil) }
 }
 
 // Unwrap is for http.ResponseController.

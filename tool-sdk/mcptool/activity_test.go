@@ -340,7 +340,7 @@ func TestAServerWithoutCallbacksIsNamed(t *testing.T) {
 
 	plain, err := startServer("nexusoperation.enableStandalone=true")
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = plain.Stop() })
+	t.Cleanup(func() { plain.Client().Close(); _ = plain.Stop() })
 	s := mcptool.NewService("plain")
 	mcptool.Add(s, mcptool.NewActivityOperation("act", greet, mcptool.ActivityOptions{}), mcptool.Tool{Description: "Greet."})
 	c := serveOn(t, plain, s, "plain")

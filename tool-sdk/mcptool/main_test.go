@@ -71,7 +71,7 @@ func withServer(run func() int) int {
 		return 1
 	}
 	server = s
-	defer func() { _ = s.Stop() }()
+	defer func() { s.Client().Close(); _ = s.Stop() }()
 	return run()
 }
 

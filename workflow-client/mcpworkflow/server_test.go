@@ -86,7 +86,7 @@ func temporalServer(t *testing.T) client.Client {
 		})
 		if errDevServer == nil {
 			devClient = server.Client()
-			devServerStop = func() { _ = server.Stop() } // it answers "signal: killed" or so
+			devServerStop = func() { devClient.Close(); _ = server.Stop() } // it answers "signal: killed" or so
 		}
 	})
 	require.NoError(t, errDevServer)

@@ -70,10 +70,11 @@ func signalContext() (context.Context, func()) {
 	go func() {
 		<-signals
 		cancel()
-		<-signals
-		os.Exit(exitFailed)
+		if _, again := <-signals; again {
+			os.Exit(exitFailed)
+		}
 	}()
-	return ctx, func() { signal.Stop(signals); cancel() }
+	return ctx, func() { signal.Stop(signals); close(signals) }
 }
 
 func (e env) app() *cli.App {

@@ -70,7 +70,7 @@ func withTemporal(run func() int) int {
 		return 1
 	}
 	devServer = s
-	defer func() { _ = s.Stop() }()
+	defer func() { s.Client().Close(); _ = s.Stop() }()
 	return run()
 }
 
