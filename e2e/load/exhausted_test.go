@@ -36,7 +36,12 @@ func TestConnectorUnderExhaustion(t *testing.T) {
 	server := harness.Shared(t)
 	s := startService(t, server)
 	r := startRelay(t, server)
-	_, p := startConnector(t, r.Temporal, s)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("%d calls have begun; requests: %v", s.begun(), r.requests)
+		}
+	})
+	_, p := startConnector(t, r.Temporal, s, "--log-level", "debug")
 	r.fail(oftenExhausted, sometimesLost)
 	pending := startGates(t, p, 0, n/2)
 	await(t, n, "half of the calls have begun", func() bool { return s.begun() == n/2 })
@@ -52,11 +57,16 @@ func TestConnectorUnderExhaustion(t *testing.T) {
 	require.Equal(t, n/2, s.begun(), "a call got through")
 
 	r.fail(oftenExhausted, sometimesLost)
-	await(t, n, "all calls have begun", func() bool { return s.begun() == n })
+	began := time.Now()
+	await(t, n, "all calls have begun", func() bool {
+		noneAnswered(t, pending)
+		return s.begun() == n
+	})
+	t.Logf("the calls of that time began within %v after it", time.Since(began).Round(time.Millisecond))
 	s.open()
 	answeredRight(t, pending, 0)
 	s.once(t, n)
-	t.Logf("%d requests in all", r.total())
+	t.Logf("requests: %v", r.requests)
 }
 
 // TestProxyUnderExhaustion is the same with a proxy worker behind the relay. A call

@@ -61,6 +61,15 @@ func startGates(t *testing.T, p *harness.Peer, from, n int) []*harness.Pending {
 	return pending
 }
 
+// noneAnswered wants no call to be answered yet.
+func noneAnswered(t *testing.T, pending []*harness.Pending) {
+	t.Helper()
+	for _, call := range pending {
+		m, ok := call.Find(0, harness.IsAnswer(call.ID))
+		require.False(t, ok, "an answer too early: %s", m.Raw)
+	}
+}
+
 // answeredRight wants the calls to be answered, each with its own result.
 func answeredRight(t *testing.T, pending []*harness.Pending, from int) {
 	t.Helper()
