@@ -35,7 +35,7 @@ type stream struct {
 	http.ResponseWriter
 	keepAlive time.Duration
 	client    context.Context // ends when the client's connection does
-	header    http.Header // the SDK's own, which only it touches
+	header    http.Header     // the SDK's own, which only it touches
 
 	mu     sync.Mutex
 	opened http.Header // the headers of the event stream, nil before open

@@ -207,6 +207,7 @@ func (c caller) start(operation, input string, timeout time.Duration) client.Nex
 			Logger: quiet(), Interceptors: []interceptor.ClientInterceptor{&headers{header: c.header}},
 		})
 		require.NoError(c.t, err)
+		c.t.Cleanup(tc.Close)
 	}
 	nc, err := tc.NewNexusClient(client.NexusClientOptions{Endpoint: c.endpoint, Service: c.service})
 	require.NoError(c.t, err)

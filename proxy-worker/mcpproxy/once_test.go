@@ -205,6 +205,11 @@ func TestASessionThatTheServerForgotIsReplacedOnce(t *testing.T) {
 			return &mcp.CallToolResult{}, nil
 		})
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil)
+	t.Cleanup(func() { // those that it seems to have forgotten
+		for session := range s.Sessions() {
+			_ = session.Close()
+		}
+	})
 	var always atomic.Bool
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)

@@ -54,6 +54,7 @@ func TestAClientFromAnother(t *testing.T) {
 
 	c, err := client.NewClientFromExistingWithContext(t.Context(), dial(t, p), client.Options{Logger: quiet(), Plugins: []client.Plugin{p}})
 	require.NoError(t, err)
+	t.Cleanup(c.Close)
 	endpoint := newEndpoint(t)
 	w := worker.New(c, endpoint, worker.Options{})
 	require.NoError(t, w.Start())
