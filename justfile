@@ -102,7 +102,7 @@ lint:
 
 # Fuzz every target, for 10s each or the time given; see scripts/fuzz.sh.
 [group('3 check')]
-fuzz time='10s' *more:
+fuzz *args:
     @exec scripts/fuzz.sh "$@"
 
 # The load test with 2,000 calls that wait, as its log shows; arguments are flags of go test.

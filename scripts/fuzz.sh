@@ -2,7 +2,7 @@
 # Fuzzes every fuzz target of the workspace, as many at once as there are processors,
 # each with one worker.
 #
-#   fuzz.sh TIME [REGEXP]   each target for TIME (of Go, like 10s); only those whose
+#   fuzz.sh [TIME [REGEXP]] each target for TIME (10s unless given); only those whose
 #                           package and name match
 #   fuzz.sh --in-all SECS   all of them within about so many seconds, builds aside,
 #                           and each for two seconds at least
@@ -11,6 +11,7 @@
 # commit it as a seed. The inputs that led somewhere new stay in Go's cache.
 set -eu
 cd "$(dirname "$0")/.."
+if [ $# = 0 ]; then set -- 10s; fi
 
 # One target: fuzz.sh --one BINARY PACKAGE TARGET TIME
 if [ "$1" = --one ]; then

@@ -1,19 +1,10 @@
 package harness
 
 import (
-	"fmt"
-	"os"
 	"strings"
 	"syscall"
 	"testing"
 )
-
-// Files is how many file descriptors the process has open, 0 where the system does
-// not tell.
-func (p *Process) Files() int {
-	entries, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.PID()))
-	return len(entries)
-}
 
 // Goroutines ends the process and returns the stacks of its goroutines, as the Go
 // runtime prints them at SIGQUIT.
