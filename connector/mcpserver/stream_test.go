@@ -54,7 +54,7 @@ func TestStatusOfAnError(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, resp.status, "%s", body)
 	require.Equal(t, "text/event-stream", resp.header.Get("Content-Type"))
-	require.Regexp(t, `(?s)event: message\ndata: \{[^\n]*"error":\{"code":-32021,[^\n]*\}\n\n$`, string(body))
+	require.Regexp(t, `(?s)event: message\ndata: \{[^\n]*"error":\{"code":-32021,[^\n]*\}\n\n(: keep-alive\n\n)*$`, string(body))
 
 	goOn <- struct{}{}
 	w := send(t, server, "2026-07-28", "tools/call", "echo",
