@@ -68,12 +68,10 @@ type call struct {
 	messages int // requests that the client made for it
 }
 
-// newCall returns a call that takes up to so many milliseconds.
-func newCall(k kind, millis int, named bool) *call {
+// newCall returns a call that takes so many milliseconds, from and to.
+func newCall(k kind, takes [2]int, named bool) *call {
 	c := &call{kind: k, key: harness.Unique("key"), named: named, sent: make(chan struct{})}
-	if millis > 0 {
-		c.millis = rand.IntN(millis)
-	}
+	c.millis = takes[0] + rand.IntN(1+takes[1]-takes[0])
 	c.value = fmt.Appendf(nil, `{"key":%q,"exact":9007199254740993.0,"small":-0,"big":1e400}`, c.key)
 	return c
 }

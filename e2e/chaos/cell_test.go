@@ -8,13 +8,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/durable-mcp/durable-mcp/e2e/harness"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 )
 
-// duration bounds the time that a tool of the cells takes.
-const duration = 1500 // ms
+// The milliseconds that a tool takes, from and to: those that a fault is to meet are
+// still at work when some have begun.
+var (
+	brief  = [2]int{0, 500}
+	steady = [2]int{1000, 2500}
+)
 
 // run makes so many calls in rounds, breaks the cell's target once in each, and
 // returns what became of the calls.
@@ -26,7 +31,7 @@ func (w *world) run(t *testing.T, c cell, calls, batch int) *tally {
 		calls -= n
 		list := make([]*call, n)
 		for i := range list {
-			list[i] = newCall(kind(i%int(kinds)), duration, i/int(kinds)%2 == 0)
+			list[i] = newCall(kind(i%int(kinds)), c.takes(), i/int(kinds)%2 == 0)
 		}
 		w.round(t, c, round, list, sum)
 		sum.add(t, w, list)
@@ -34,24 +39,33 @@ func (w *world) run(t *testing.T, c cell, calls, batch int) *tally {
 	return sum
 }
 
+func (c cell) takes() [2]int {
+	if c.phase == inFlight {
+		return steady
+	}
+	return brief
+}
+
 // round meets the calls with the fault.
 func (w *world) round(t *testing.T, c cell, round int, list []*call, sum *tally) {
 	t.Helper()
-	newClient := w.newClient
+	newClient := func(i int) *mcpClient {
+		return w.newClient(harness.Revisions[1+i/2%2])
+	}
 	if c.target.name == "connector" && c.fault.name == "network cut" {
-		newClient = w.newRemoteClient
+		newClient = func(int) *mcpClient { return w.newRemoteClient() }
 		for _, call := range list {
 			// What the client is not told of in time, it cannot find without a key.
 			call.named = true
 		}
 	}
 	var running sync.WaitGroup
-	each := func(do func(*mcpClient, *call)) {
-		for _, call := range list {
-			running.Go(func() { do(newClient(), call) })
+	each := func(do func(i int, call *call)) {
+		for i, call := range list {
+			running.Go(func() { do(i, call) })
 		}
 	}
-	stay := func(c *mcpClient, call *call) { c.make(call) }
+	stay := func(i int, call *call) { newClient(i).make(call) }
 
 	switch c.phase {
 	case beforeStart:
@@ -64,11 +78,11 @@ func (w *world) round(t *testing.T, c cell, round int, list []*call, sum *tally)
 		w.until(t, func() bool { return w.executed(t, list) >= want })
 		c.begin(t, w, c.target)
 	case afterCompletion:
-		each(func(c *mcpClient, call *call) { c.leaves = true; c.make(call) })
+		each(func(_ int, call *call) { w.newLeavingClient().make(call) })
 		running.Wait()
 		w.closed(t, list)
 		c.begin(t, w, c.target)
-		each(func(c *mcpClient, call *call) { call.began = time.Now(); c.read(call) })
+		each(func(i int, call *call) { call.began = time.Now(); newClient(i).read(call) })
 	}
 	<-time.After(c.lasts())
 	mended := time.Now()

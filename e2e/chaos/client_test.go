@@ -17,24 +17,30 @@ import (
 // a connection broke, and makes a call again only under an idempotency key, or
 // where nothing of it was sent.
 //
-// It speaks 2025-11-25. From 2026-07-28 on a connection that ends is a cancellation
-// by the protocol, so a cut would cancel the calls.
+// From 2026-07-28 on a connection that its client's side ends is a cancellation by
+// the protocol: who leaves, or has a network that may be cut, speaks 2025-11-25.
 type mcpClient struct {
 	peer *harness.Peer
 	// settled is how long Temporal must deny a call, again and again, before the
 	// client believes that it was never started: the start may be on its way.
 	settled time.Duration
-	// leaves makes the client go away as soon as it knows the operation's ID.
-	leaves bool
+	leaves  bool
 }
 
-func (w *world) newClient() *mcpClient {
-	return &mcpClient{peer: w.connector.Speak(harness.Revision2025November), settled: 5 * time.Second}
+func (w *world) newClient(revision string) *mcpClient {
+	return &mcpClient{peer: w.connector.Speak(revision), settled: 5 * time.Second}
+}
+
+// newLeavingClient is a client that goes away as soon as it knows its operation.
+func (w *world) newLeavingClient() *mcpClient {
+	c := w.newClient(harness.Revision2025November)
+	c.leaves = true
+	return c
 }
 
 // newRemoteClient is a client behind the relay.
 func (w *world) newRemoteClient() *mcpClient {
-	c := w.newClient()
+	c := w.newClient(harness.Revision2025November)
 	c.peer = (&harness.HTTP{URL: "http://" + w.clientLink.Address + "/mcp"}).Speak(harness.Revision2025November)
 	return c
 }

@@ -2,6 +2,7 @@ package chaos_test
 
 import (
 	"fmt"
+	"regexp"
 	"syscall"
 	"testing"
 	"time"
@@ -132,16 +133,16 @@ type cell struct {
 
 func (c cell) String() string { return fmt.Sprintf("%s, %s, %v", c.target.name, c.fault.name, c.phase) }
 
-// matrix returns every cell, or a sample that has every target with every fault,
-// and both with every phase.
-func matrix(sample bool) (all []cell) {
+// matrix returns every cell whose name matches, or a sample of them that has every
+// target with every fault, and both with every phase.
+func matrix(sample bool, match *regexp.Regexp) (all []cell) {
 	for i, x := range targets {
 		for j, f := range faults {
 			for p := range phases {
-				if sample && phase((i+j)%int(phases)) != p {
-					continue
+				c := cell{x, f, p}
+				if match.MatchString(c.String()) && (!sample || phase((i+j)%int(phases)) == p) {
+					all = append(all, c)
 				}
-				all = append(all, cell{x, f, p})
 			}
 		}
 	}

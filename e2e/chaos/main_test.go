@@ -19,6 +19,7 @@ import (
 
 var (
 	flagCalls  = flag.Int("calls", 0, "run every cell of the matrix with so many calls; 0 runs the sample of CI")
+	flagCells  = flag.String("cells", "", "only the cells whose names match: target, fault, phase")
 	flagBatch  = flag.Int("batch", 250, "calls under way at once in a cell")
 	flagSoak   = flag.Duration("soak", 0, "how long to soak")
 	flagRate   = flag.Float64("rate", 2, "calls a second of the soak")

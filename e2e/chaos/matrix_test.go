@@ -1,6 +1,7 @@
 package chaos_test
 
 import (
+	"regexp"
 	"testing"
 	"time"
 
@@ -16,7 +17,10 @@ const sampleCalls = 4 * int(kinds)
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 
-	calls, cells := sampleCalls, matrix(*flagCalls == 0)
+	match, err := regexp.Compile(*flagCells)
+	require.NoError(t, err)
+	calls, cells := sampleCalls, matrix(*flagCalls == 0, match)
+	require.NotEmpty(t, cells)
 	if *flagCalls > 0 {
 		calls = *flagCalls
 	}

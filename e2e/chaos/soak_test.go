@@ -116,9 +116,10 @@ func (w *world) load(t *testing.T, lasts time.Duration, sample func()) (list []*
 	for i := 0; ; i++ {
 		select {
 		case <-tick.C:
-			c := newCall(kind(i%int(kinds)), duration, i/int(kinds)%2 == 0)
+			c := newCall(kind(i%int(kinds)), brief, i/int(kinds)%2 == 0)
 			list = append(list, c)
-			running.Go(func() { w.newClient().make(c) })
+			revision := harness.Revisions[1+i/2%2]
+			running.Go(func() { w.newClient(revision).make(c) })
 		case <-samples.C:
 			sample()
 		case <-end.C:

@@ -95,8 +95,8 @@ func (w *world) healthy(t *testing.T) (calls []*call) {
 	for k := range kinds {
 		all.Go(func() {
 			for again := true; again; {
-				c := newCall(k, 0, true)
-				w.newClient().make(c)
+				c := newCall(k, [2]int{}, true)
+				w.newClient(harness.Revision2025November).make(c)
 				mu.Lock()
 				calls = append(calls, c)
 				mu.Unlock()
