@@ -40,8 +40,9 @@ const (
 	beforeStart     phase = iota // the fault is there when the client sends the call
 	inFlight                     // the tool runs
 	afterCompletion              // the call has ended, its client has yet to read the result
-	phases
 )
+
+var phases = []phase{beforeStart, inFlight, afterCompletion}
 
 func (p phase) String() string {
 	return [...]string{"before start", "in flight", "after completion"}[p]
@@ -138,9 +139,9 @@ func (c cell) String() string { return fmt.Sprintf("%s, %s, %v", c.target.name, 
 func matrix(sample bool, match *regexp.Regexp) (all []cell) {
 	for i, x := range targets {
 		for j, f := range faults {
-			for p := range phases {
+			for _, p := range phases {
 				c := cell{x, f, p}
-				if match.MatchString(c.String()) && (!sample || phase((i+j)%int(phases)) == p) {
+				if match.MatchString(c.String()) && (!sample || phases[(i+j)%len(phases)] == p) {
 					all = append(all, c)
 				}
 			}

@@ -47,6 +47,8 @@ type part struct {
 // wants none to be lost, wrong or repeated, and the processes to be in the end what
 // they were after the first quarter. `just soak` runs it.
 func TestSoak(t *testing.T) {
+	t.Parallel()
+
 	if *flagSoak == 0 {
 		t.Skip("it takes an hour: just soak runs it")
 	}

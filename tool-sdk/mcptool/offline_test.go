@@ -48,7 +48,7 @@ func (r *registry) call(t *testing.T, operation, input string) (string, error) {
 }
 
 // callWithin calls a sync operation with a context and the headers of a delivery.
-func (r *registry) callWithin(t *testing.T, ctx context.Context, header nexus.Header, operation, input string) (string, error) { //nolint:revive // tests have t first
+func (r *registry) callWithin(t *testing.T, ctx context.Context, header nexus.Header, operation, input string) (string, error) {
 	t.Helper()
 	op, ok := r.service.Operation(operation).(nexus.OperationHandler[converter.RawValue, converter.RawValue])
 	require.True(t, ok)
