@@ -120,10 +120,15 @@ chaos *flags:
 soak *flags:
     @exec scripts/temporal.sh go test -count=1 -timeout 0 -v -run '^TestSoak$' ./e2e/chaos -args -soak 1h -report ../../docs/chaos.md "$@"
 
-# Benchmarks, each beside its baseline; arguments are flags of go test.
+# Benchmarks, each beside its baseline; they write docs/benchmarks.md. Arguments are flags of go test.
 [group('3 check')]
 bench *flags:
-    @exec scripts/temporal.sh go test -run '^$' -bench . -benchtime 20s -timeout 60m "$@" ./e2e/bench ./proxy-worker/internal/stdio
+    @exec scripts/temporal.sh scripts/peers.sh go run ./e2e/bench/cmd/bench "$@"
+
+# Every benchmark once and in short, to see that it runs; nothing is written.
+[group('3 check')]
+bench-once *flags:
+    @exec scripts/temporal.sh scripts/peers.sh go test -short -run '^$' -bench . -benchtime 1x -timeout 10m "$@" ./e2e/bench ./proxy-worker/internal/stdio
 
 # Make a release of main, all but the push; see RELEASING.md.
 [group('4 release')]

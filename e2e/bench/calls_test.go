@@ -3,10 +3,9 @@ package bench_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
-	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) {
 	if queue := os.Getenv(rawWorkerQueue); queue != "" {
-		if err := runRawWorker(os.Getenv(rawWorkerAddress), queue); err != nil {
+		if err := runRawWorker(os.Getenv(rawWorkerAddress), queue, os.Getenv(rawWorkerUpstream)); err != nil {
 			fmt.Fprintln(os.Stderr, "raw worker:", err)
 			os.Exit(1)
 		}
@@ -31,105 +30,84 @@ func TestMain(m *testing.M) {
 
 var arguments = json.RawMessage(`{"text":"hello","n":9007199254740993}`)
 
-// raw calls the operation as the Temporal SDK does it.
-func raw(ctx context.Context, b *testing.B, c client.NexusClient) {
-	b.Helper()
-	h, err := c.ExecuteOperation(ctx, "echo", resultmap.RawValue(arguments), client.StartNexusOperationOptions{ID: harness.Unique("raw")})
-	require.NoError(b, err)
+// operate calls an operation as the Temporal SDK does it.
+func operate(ctx context.Context, c client.NexusClient, operation string, input json.RawMessage, timeout time.Duration) error {
+	h, err := c.ExecuteOperation(ctx, operation, resultmap.RawValue(input), client.StartNexusOperationOptions{
+		ID: harness.Unique("op"), ScheduleToCloseTimeout: timeout,
+	})
+	if err != nil {
+		return err
+	}
 	var output converter.RawValue
-	require.NoError(b, h.Get(ctx, &output))
+	return h.Get(ctx, &output)
 }
 
-// throughConnector calls the same operation as an MCP client does it.
-func throughConnector(ctx context.Context, b *testing.B, session *mcp.ClientSession) {
-	b.Helper()
-	res, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "echo", Arguments: arguments})
-	require.NoError(b, err)
-	require.False(b, res.IsError)
+// operation is a side that calls an operation by the Temporal SDK.
+func operation(c client.NexusClient, name string, input json.RawMessage, timeout time.Duration) func(context.Context) error {
+	return func(ctx context.Context) error { return operate(ctx, c, name, input, timeout) }
 }
 
-type pair struct {
-	service *harness.Service
-	nexus   client.NexusClient
-	session *mcp.ClientSession
-}
-
-func newPair(b *testing.B) pair {
-	b.Helper()
-	temporal := harness.Shared(b)
-	service := harness.SharedService(b)
-	nexus, err := temporal.Client(b).NewNexusClient(client.NexusClientOptions{Endpoint: service.Name, Service: service.Name})
-	require.NoError(b, err)
-	return pair{
-		service: service,
-		nexus:   nexus,
-		session: temporal.ConnectStdio(b, "", nil, "--service", service.Name, "--log-level", "error"),
+// tool is a side that calls a tool by the MCP SDK.
+func tool(session *mcp.ClientSession, name string, arguments json.RawMessage) func(context.Context) error {
+	return func(ctx context.Context) error {
+		res, err := session.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: arguments})
+		if err == nil && res.IsError {
+			err = errors.New("the tool reports an error")
+		}
+		return err
 	}
 }
 
-// BenchmarkSyncCall is one call at a time: the median through the connector and
-// the median of the raw operation.
+// noTimeout is an operation's that has none.
+const noTimeout = 0
+
+func nexusClient(b *testing.B, temporal *harness.Temporal, service string) client.NexusClient {
+	b.Helper()
+	c, err := temporal.Client(b).NewNexusClient(client.NexusClientOptions{Endpoint: service, Service: service})
+	require.NoError(b, err)
+	return c
+}
+
+// server is a dev server of the benchmark's own: one that has served others is full
+// of their calls, and slower. Benchmarks that only have to run share one.
+func server(b *testing.B) *harness.Temporal {
+	b.Helper()
+	if testing.Short() {
+		return harness.Shared(b)
+	}
+	return harness.StartTemporal(b, harness.ServerFlags...)
+}
+
+// toolService is the tool service on such a server.
+func toolService(b *testing.B, temporal *harness.Temporal) *harness.Service {
+	b.Helper()
+	if testing.Short() {
+		return harness.SharedService(b)
+	}
+	return temporal.StartService(b)
+}
+
+// syncSides are a sync operation by the Temporal SDK, and the same one as a tool of
+// the connector.
+func syncSides(b *testing.B, temporal *harness.Temporal) (raw, connector *side) {
+	b.Helper()
+	service := toolService(b, temporal)
+	session := temporal.ConnectStdio(b, "", nil, "--service", service.Name, "--log-level", "error")
+	return &side{name: "raw", call: operation(nexusClient(b, temporal, service.Name), "echo", arguments, noTimeout)},
+		&side{name: "connector", call: tool(session, "echo", arguments)}
+}
+
+// BenchmarkSyncCall is one call at a time.
 func BenchmarkSyncCall(b *testing.B) {
-	p := newPair(b)
-	ctx := context.Background()
-	for range 20 {
-		raw(ctx, b, p.nexus)
-		throughConnector(ctx, b, p.session)
-	}
-	var direct, through []time.Duration
-	for b.Loop() {
-		began := time.Now()
-		raw(ctx, b, p.nexus)
-		between := time.Now()
-		throughConnector(ctx, b, p.session)
-		direct = append(direct, between.Sub(began))
-		through = append(through, time.Since(between))
-	}
-	b.ReportMetric(milliseconds(median(direct)), "raw-p50-ms")
-	b.ReportMetric(milliseconds(median(through)), "connector-p50-ms")
-	b.ReportMetric(float64(median(through))/float64(median(direct)), "ratio")
+	raw, connector := syncSides(b, server(b))
+	compare(b, 1, 20, raw, connector)
+	relate(b, "ratio", byLatency, connector, raw)
 }
 
-// BenchmarkConcurrentCalls is 32 callers at once: calls per second through the
-// connector and of the raw loop.
+// BenchmarkConcurrentCalls is 32 callers at once.
 func BenchmarkConcurrentCalls(b *testing.B) {
-	const callers, each = 32, 8
-	p := newPair(b)
-	ctx := context.Background()
-	round := func(call func()) time.Duration {
-		began := time.Now()
-		var group sync.WaitGroup
-		for range callers {
-			group.Go(func() {
-				for range each {
-					call()
-				}
-			})
-		}
-		group.Wait()
-		return time.Since(began)
-	}
-	round(func() { raw(ctx, b, p.nexus) })
-	var direct, through, rounds time.Duration
-	for b.Loop() {
-		// The order changes each time: the server slows down as it fills.
-		if rounds++; rounds%2 == 0 {
-			direct += round(func() { raw(ctx, b, p.nexus) })
-			through += round(func() { throughConnector(ctx, b, p.session) })
-		} else {
-			through += round(func() { throughConnector(ctx, b, p.session) })
-			direct += round(func() { raw(ctx, b, p.nexus) })
-		}
-	}
-	calls := float64(rounds) * callers * each
-	b.ReportMetric(calls/direct.Seconds(), "raw-calls/s")
-	b.ReportMetric(calls/through.Seconds(), "connector-calls/s")
-	b.ReportMetric(direct.Seconds()/through.Seconds(), "ratio")
+	const callers = 32
+	raw, connector := syncSides(b, server(b))
+	compare(b, callers, 8*callers, raw, connector)
+	relate(b, "ratio", bySpeed, connector, raw)
 }
-
-func median(d []time.Duration) time.Duration {
-	slices.Sort(d)
-	return d[len(d)/2]
-}
-
-func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -23,9 +23,9 @@ import (
 // BenchmarkWaitingMemory is what a connector keeps for each call that waits, at
 // 1,000 of them over stdio: resident memory less that of an idle connector.
 func BenchmarkWaitingMemory(b *testing.B) {
-	const calls = 1000
-	temporal := harness.Shared(b)
-	service := harness.SharedService(b)
+	calls := brief(1000, 1)
+	temporal := server(b)
+	service := toolService(b, temporal)
 	var perCall []float64
 	for b.Loop() {
 		c := temporal.StartStdio(b, "--service", service.Name, "--wait-budget", "10m", "--log-level", "error")
@@ -40,7 +40,7 @@ func BenchmarkWaitingMemory(b *testing.B) {
 		}
 		// Each call that runs has had its effect.
 		require.Eventually(b, func() bool { return service.Effects(b, line) == calls }, 5*time.Minute, time.Second)
-		perCall = append(perCall, float64(c.RSS()-idle)/calls/1024)
+		perCall = append(perCall, float64(c.RSS()-idle)/float64(calls)/1024)
 		c.Kill()
 		terminate(b, temporal.Client(b))
 	}
@@ -62,8 +62,9 @@ func terminate(b *testing.B, c client.Client) {
 
 // BenchmarkToolsList is a warm tools/list of 1,000 tools over 20 services.
 func BenchmarkToolsList(b *testing.B) {
-	const services, each = 20, 50
-	temporal := harness.Shared(b)
+	const each = 50
+	services := brief(20, 2)
+	temporal := server(b)
 	queue := harness.Unique("many")
 	w := worker.New(temporal.Client(b), queue, worker.Options{})
 	var args []string
@@ -136,8 +137,8 @@ func manyTools(b *testing.B, name string, service, n int) *nexus.Service {
 // BenchmarkStart is from the start of the process to its first tools/list
 // answer over stdio.
 func BenchmarkStart(b *testing.B) {
-	temporal := harness.Shared(b)
-	service := harness.SharedService(b)
+	temporal := server(b)
+	service := toolService(b, temporal)
 	harness.Program(b, "durable-mcp-connector") // built before the clock runs
 	var took []time.Duration
 	for b.Loop() {

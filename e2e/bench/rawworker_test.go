@@ -3,6 +3,7 @@ package bench_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/nexus-rpc/sdk-go/nexus"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
@@ -21,23 +23,28 @@ import (
 	"go.temporal.io/sdk/worker"
 )
 
-// echoActivity runs an activity that returns its input.
-const echoActivity = "activity"
+// echoActivity runs an activity that returns its input, callActivity one that calls
+// the upstream's tool with it.
+const (
+	echoActivity = "activity"
+	callActivity = "call"
+)
 
 // Variables that make the test binary a Worker of the raw SDK, in a process of
 // its own: what a proxy takes is measured against what that takes.
 const (
-	rawWorkerAddress = "BENCH_RAW_WORKER_ADDRESS"
-	rawWorkerQueue   = "BENCH_RAW_WORKER_QUEUE"
+	rawWorkerAddress  = "BENCH_RAW_WORKER_ADDRESS"
+	rawWorkerQueue    = "BENCH_RAW_WORKER_QUEUE"
+	rawWorkerUpstream = "BENCH_RAW_WORKER_UPSTREAM"
 )
 
 // startRawWorker returns the PID of a Worker that polls.
-func startRawWorker(b *testing.B, address, queue string) int {
+func startRawWorker(b *testing.B, address, queue, upstream string) int {
 	b.Helper()
 	program, err := os.Executable()
 	require.NoError(b, err)
 	cmd := exec.Command(program)
-	cmd.Env = append(os.Environ(), rawWorkerAddress+"="+address, rawWorkerQueue+"="+queue)
+	cmd.Env = append(os.Environ(), rawWorkerAddress+"="+address, rawWorkerQueue+"="+queue, rawWorkerUpstream+"="+upstream)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	require.NoError(b, err)
@@ -57,14 +64,19 @@ func startRawWorker(b *testing.B, address, queue string) int {
 func quiet() sdklog.Logger { return sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)) }
 
 // runRawWorker serves until its standard input ends.
-func runRawWorker(address, queue string) error {
+func runRawWorker(address, queue, upstream string) error {
 	c, err := client.Dial(client.Options{HostPort: address, Logger: quiet()})
 	if err != nil {
 		return err
 	}
 	defer c.Close()
+	session, err := connectUpstream(context.Background(), upstream)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = session.Close() }()
 	w := worker.New(c, queue, worker.Options{DisableWorkflowWorker: true})
-	if err := registerRaw(w, queue); err != nil {
+	if err := registerRaw(w, queue, session); err != nil {
 		return err
 	}
 	if err := w.Start(); err != nil {
@@ -78,30 +90,31 @@ func runRawWorker(address, queue string) error {
 	return err
 }
 
-func registerRaw(w worker.Worker, name string) error {
+func registerRaw(w worker.Worker, name string, upstream *mcp.ClientSession) error {
 	service := nexus.NewService(name)
-	if err := service.Register(rawActivityOperation()); err != nil {
+	if err := service.Register(activityOperation(echoActivity), activityOperation(callActivity)); err != nil {
 		return err
 	}
 	w.RegisterNexusService(service)
-	w.RegisterActivityWithOptions(rawActivity, activity.RegisterOptions{Name: echoActivity})
+	w.RegisterActivityWithOptions(func(_ context.Context, input converter.RawValue) (converter.RawValue, error) {
+		return input, nil
+	}, activity.RegisterOptions{Name: echoActivity})
+	w.RegisterActivityWithOptions(func(ctx context.Context, input converter.RawValue) (*mcp.CallToolResult, error) {
+		return upstream.CallTool(ctx, &mcp.CallToolParams{Name: toolRepeated, Arguments: json.RawMessage(input.Payload().GetData())})
+	}, activity.RegisterOptions{Name: callActivity})
 	return nil
 }
 
-// rawActivityOperation bounds its activity as the proxy does, and as anybody would
-// who wants to know of a Worker that died: the server has work with each timeout.
-func rawActivityOperation() nexus.RegisterableOperation {
+// activityOperation bounds its activity as the proxy does, and as anybody would who
+// wants to know of a Worker that died: the server has work with each timeout.
+func activityOperation(name string) nexus.RegisterableOperation {
 	return temporalnexus.MustNewTemporalOperation(temporalnexus.TemporalOperationOptions[converter.RawValue, converter.RawValue]{
-		Name: echoActivity,
+		Name: name,
 		Start: func(ctx context.Context, nc temporalnexus.NexusClient, input converter.RawValue, o temporalnexus.StartTemporalOperationOptions) (temporalnexus.TemporalOperationResult[converter.RawValue], error) {
 			return temporalnexus.StartUntypedActivity[converter.RawValue](ctx, nc, client.StartActivityOptions{
-				ID: echoActivity + "-" + o.RequestID, ScheduleToCloseTimeout: time.Hour,
+				ID: name + "-" + o.RequestID, ScheduleToCloseTimeout: time.Hour,
 				StartToCloseTimeout: 10 * time.Minute, HeartbeatTimeout: 10 * time.Second,
-			}, echoActivity, input)
+			}, name, input)
 		},
 	})
-}
-
-func rawActivity(_ context.Context, input converter.RawValue) (converter.RawValue, error) {
-	return input, nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/durable-mcp/durable-mcp/e2e/harness"
 	"github.com/durable-mcp/durable-mcp/proxy-worker/mcpproxy"
@@ -25,17 +26,22 @@ func BenchmarkProxiedRequests(b *testing.B) {
 	})
 	require.NoError(b, err)
 	var requests atomic.Int64
-	require.NoError(b, countedWorker(b, &requests, name, proxy).Start())
-	w := countedWorker(b, &requests, queue)
-	require.NoError(b, registerRaw(w, queue))
+	temporal := server(b)
+	require.NoError(b, countedWorker(b, temporal, &requests, name, proxy).Start())
+	w := countedWorker(b, temporal, &requests, queue)
+	require.NoError(b, registerRaw(w, queue, nil))
 	require.NoError(b, w.Start())
-	r := route{raw: nexusClient(b, queue), through: nexusClient(b, name)}
-	calls := map[string]func(context.Context, *testing.B){"raw": r.callRaw, "proxied": r.callRepeated, "once": r.callOnce}
+	through := nexusClient(b, temporal, name)
+	calls := map[string]func(context.Context) error{
+		"raw":     operation(nexusClient(b, temporal, queue), echoActivity, callOf(arguments), time.Hour),
+		"proxied": operation(through, toolRepeated, callOf(arguments), time.Hour),
+		"once":    operation(through, toolOnce, callOf(answer), time.Hour),
+	}
 	total, rounds := map[string]int64{}, 0
 	for ; b.Loop(); rounds++ {
 		for kind, call := range calls {
 			before := requests.Load()
-			call(b.Context(), b)
+			require.NoError(b, call(b.Context()))
 			total[kind] += requests.Load() - before
 		}
 	}
@@ -46,9 +52,8 @@ func BenchmarkProxiedRequests(b *testing.B) {
 
 // countedWorker returns a Worker whose requests are counted, on a task queue with an
 // endpoint of that name.
-func countedWorker(b *testing.B, requests *atomic.Int64, queue string, plugins ...client.Plugin) worker.Worker {
+func countedWorker(b *testing.B, temporal *harness.Temporal, requests *atomic.Int64, queue string, plugins ...client.Plugin) worker.Worker {
 	b.Helper()
-	temporal := harness.Shared(b)
 	temporal.CreateEndpoint(b, queue, queue)
 	c, err := client.Dial(client.Options{
 		HostPort: temporal.Address, Logger: quiet(), Plugins: plugins,

@@ -2,6 +2,7 @@ package bench_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -23,9 +24,9 @@ const workflowCalls = 50
 
 // runWorkflow runs a Workflow once on a Worker of its own, and returns its history's
 // size in bytes.
-func runWorkflow(b *testing.B, f func(ctx workflow.Context) error) int64 {
+func runWorkflow(b *testing.B, temporal *harness.Temporal, f func(ctx workflow.Context) error) int64 {
 	b.Helper()
-	c := harness.Shared(b).Client(b)
+	c := temporal.Client(b)
 	queue := harness.Unique("bench")
 	w := worker.New(c, queue, worker.Options{Interceptors: []interceptor.WorkerInterceptor{mcpworkflow.Interceptor()}})
 	w.RegisterWorkflowWithOptions(f, workflow.RegisterOptions{Name: "bench"})
@@ -58,65 +59,87 @@ const (
 	unbounded = -1
 )
 
-// BenchmarkWorkflowCall is one call at a time from a Workflow: the median through
-// the Workflow client and the median of the raw operation.
+// BenchmarkWorkflowCall is one call at a time from a Workflow, which is a round: the
+// raw operation and the Workflow client take turns.
 func BenchmarkWorkflowCall(b *testing.B) {
-	service := harness.SharedService(b)
-	var direct, through []time.Duration
+	temporal := server(b)
+	service := toolService(b, temporal)
+	raw, client := &side{name: "raw"}, &side{name: "client"}
+	calls := brief(workflowCalls, 10)
 	for b.Loop() {
-		runWorkflow(b, func(ctx workflow.Context) error {
+		var r, c round
+		timed := func(r *round, warm bool, call func() error) error {
+			began := time.Now()
+			err := call()
+			if took := time.Since(began); warm {
+				r.took += took
+				r.calls = append(r.calls, took)
+			}
+			return err
+		}
+		runWorkflow(b, temporal, func(ctx workflow.Context) error {
 			tools := toolsOf(service, byDefault)
 			if _, err := tools.List(ctx); err != nil {
 				return err
 			}
-			for i := range workflowCalls {
-				began := time.Now()
-				if err := rawOperation(ctx, service.Name, 0); err != nil {
+			for i := range calls {
+				warm := i >= 5
+				if err := timed(&r, warm, func() error { return rawOperation(ctx, service.Name, 0) }); err != nil {
 					return err
 				}
-				between := time.Now()
-				if _, err := tools.Call(ctx, "echo", arguments); err != nil {
+				if err := timed(&c, warm, func() error {
+					_, err := tools.Call(ctx, "echo", arguments)
 					return err
-				}
-				if i >= 5 { // warm
-					direct = append(direct, between.Sub(began))
-					through = append(through, time.Since(between))
+				}); err != nil {
+					return err
 				}
 			}
 			return nil
 		})
+		slices.Sort(r.calls)
+		slices.Sort(c.calls)
+		raw.rounds, client.rounds = append(raw.rounds, r), append(client.rounds, c)
 	}
-	b.ReportMetric(milliseconds(median(direct)), "raw-p50-ms")
-	b.ReportMetric(milliseconds(median(through)), "client-p50-ms")
-	b.ReportMetric(float64(median(through))/float64(median(direct)), "ratio")
+	raw.report(b)
+	client.report(b)
+	relate(b, "ratio", byLatency, client, raw)
+}
+
+// callsOf is a Workflow that lists the tools and makes calls, one after the other.
+func callsOf(service *harness.Service, calls int, call func(ctx workflow.Context, tools *mcpworkflow.Client) error) func(ctx workflow.Context) error {
+	return func(ctx workflow.Context) error {
+		tools := toolsOf(service, byDefault)
+		if _, err := tools.List(ctx); err != nil {
+			return err
+		}
+		for range calls {
+			if err := call(ctx, tools); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func rawEcho(service *harness.Service) func(workflow.Context, *mcpworkflow.Client) error {
+	return func(ctx workflow.Context, _ *mcpworkflow.Client) error { return rawOperation(ctx, service.Name, 0) }
+}
+
+func echoByClient(ctx workflow.Context, tools *mcpworkflow.Client) error {
+	_, err := tools.Call(ctx, "echo", arguments)
+	return err
 }
 
 // BenchmarkWorkflowHistory is what a call takes of the history, the list of the
 // tools not counted.
 func BenchmarkWorkflowHistory(b *testing.B) {
-	service := harness.SharedService(b)
-	bytes := func(calls int, call func(ctx workflow.Context, tools *mcpworkflow.Client) error) int64 {
-		return runWorkflow(b, func(ctx workflow.Context) error {
-			tools := toolsOf(service, byDefault)
-			if _, err := tools.List(ctx); err != nil {
-				return err
-			}
-			for range calls {
-				if err := call(ctx, tools); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}
+	temporal := server(b)
+	service := toolService(b, temporal)
 	var empty, direct, through int64
 	for b.Loop() {
-		empty += bytes(0, nil)
-		direct += bytes(workflowCalls, func(ctx workflow.Context, _ *mcpworkflow.Client) error { return rawOperation(ctx, service.Name, 0) })
-		through += bytes(workflowCalls, func(ctx workflow.Context, tools *mcpworkflow.Client) error {
-			_, err := tools.Call(ctx, "echo", arguments)
-			return err
-		})
+		empty += runWorkflow(b, temporal, callsOf(service, 0, nil))
+		direct += runWorkflow(b, temporal, callsOf(service, workflowCalls, rawEcho(service)))
+		through += runWorkflow(b, temporal, callsOf(service, workflowCalls, echoByClient))
 	}
 	calls := float64(b.N) * workflowCalls
 	b.ReportMetric(float64(direct-empty)/calls, "raw-B/call")
@@ -136,20 +159,21 @@ func BenchmarkWorkflowParallelCalls(b *testing.B) {
 
 func parallelCalls(b *testing.B, clientTimeout, rawTimeout time.Duration) {
 	b.Helper()
-	const calls = 200
-	service := harness.SharedService(b)
-	var direct, through, rounds time.Duration
-	round := func(all func(ctx workflow.Context, tools *mcpworkflow.Client) error) (took time.Duration) {
-		runWorkflow(b, func(ctx workflow.Context) error {
+	calls := brief(200, 40)
+	temporal := server(b)
+	service := toolService(b, temporal)
+	var direct, through []float64 // calls per second, a round each
+	round := func(all func(ctx workflow.Context, tools *mcpworkflow.Client) error) (speed float64) {
+		runWorkflow(b, temporal, func(ctx workflow.Context) error {
 			tools := toolsOf(service, clientTimeout)
 			if _, err := tools.List(ctx); err != nil {
 				return err
 			}
 			began := time.Now()
-			defer func() { took = time.Since(began) }()
+			defer func() { speed = float64(calls) / time.Since(began).Seconds() }()
 			return all(ctx, tools)
 		})
-		return took
+		return speed
 	}
 	raw := func(ctx workflow.Context, _ *mcpworkflow.Client) error {
 		slots, group := workflow.NewSemaphore(ctx, 30), workflow.NewWaitGroup(ctx)
@@ -183,16 +207,19 @@ func parallelCalls(b *testing.B, clientTimeout, rawTimeout time.Duration) {
 		return nil
 	}
 	round(raw)
+	var ratios []float64
 	for b.Loop() {
-		if rounds++; rounds%2 == 0 {
-			direct += round(raw)
-			through += round(client)
+		var r, c float64
+		if len(ratios)%2 == 0 {
+			r, c = round(raw), round(client)
 		} else {
-			through += round(client)
-			direct += round(raw)
+			c, r = round(client), round(raw)
 		}
+		direct, through, ratios = append(direct, r), append(through, c), append(ratios, c/r)
 	}
-	b.ReportMetric(calls*float64(rounds)/direct.Seconds(), "raw-calls/s")
-	b.ReportMetric(calls*float64(rounds)/through.Seconds(), "client-calls/s")
-	b.ReportMetric(direct.Seconds()/through.Seconds(), "ratio")
+	slices.Sort(direct)
+	slices.Sort(through)
+	b.ReportMetric(quantile(direct, 0.5), "raw-calls/s")
+	b.ReportMetric(quantile(through, 0.5), "client-calls/s")
+	reportRatios(b, "ratio", ratios)
 }

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"encoding/json"
+	"os"
 	"os/exec"
 	"testing"
 
@@ -18,7 +19,20 @@ func mustDecode(tb testing.TB, raw json.RawMessage, v any) {
 // is empty for the newest that both sides know.
 func (s *Temporal) ConnectStdio(tb testing.TB, revision string, options *mcp.ClientOptions, args ...string) *mcp.ClientSession {
 	tb.Helper()
-	cmd := exec.Command(Program(tb, "durable-mcp-connector"), s.connectorArgs(args)...)
+	return connectCommand(tb, exec.Command(Program(tb, "durable-mcp-connector"), s.connectorArgs(args)...), revision, options)
+}
+
+// ConnectProgram connects a client of the MCP Go SDK to a program that is not ours,
+// with more variables in its environment.
+func ConnectProgram(tb testing.TB, revision string, env []string, path string, args ...string) *mcp.ClientSession {
+	tb.Helper()
+	cmd := exec.Command(path, args...)
+	cmd.Env = append(os.Environ(), env...)
+	return connectCommand(tb, cmd, revision, nil)
+}
+
+func connectCommand(tb testing.TB, cmd *exec.Cmd, revision string, options *mcp.ClientOptions) *mcp.ClientSession {
+	tb.Helper()
 	cmd.SysProcAttr = childAttributes()
 	cmd.Env = childEnv()
 	log := newLog()
@@ -26,7 +40,7 @@ func (s *Temporal) ConnectStdio(tb testing.TB, revision string, options *mcp.Cli
 	tb.Cleanup(func() {
 		noFault(tb, "connector", log)
 		if tb.Failed() {
-			tb.Logf("connector, its standard error:\n%s", log.tail())
+			tb.Logf("%s, its standard error:\n%s", cmd.Path, log.tail())
 		}
 	})
 	return connect(tb, &mcp.CommandTransport{Command: cmd}, revision, options)

@@ -118,6 +118,9 @@ func (s *Temporal) start() (err error) {
 	}
 }
 
+// PID is that of the process.
+func (s *Temporal) PID() int { return s.process.PID() }
+
 // Kill is kill -9 of the server.
 func (s *Temporal) Kill() { s.process.Kill() }
 

@@ -73,6 +73,9 @@ func (u *Upstream) Start(tb testing.TB) {
 	p.Stdout.Await(tb, "url=")
 }
 
+// PID is that of the process over HTTP.
+func (u *Upstream) PID() int { return u.process.PID() }
+
 // Kill is kill -9 of the process.
 func (u *Upstream) Kill() { u.process.Kill() }
 

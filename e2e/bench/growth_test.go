@@ -1,0 +1,27 @@
+package bench_test
+
+import (
+	"fmt"
+	"testing"
+)
+
+// BenchmarkGrowth is how latency and speed grow with the callers: a sync call and a
+// proxied one, each beside its baseline of the raw SDK.
+func BenchmarkGrowth(b *testing.B) {
+	for _, callers := range []int{1, 4, 16, 64} {
+		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
+			temporal := server(b)
+			sync, connector := syncSides(b, temporal)
+			r := newRoute(b, temporal)
+			activity, proxied := r.activity(), r.repeated()
+			sync.name, activity.name = "raw-sync", "raw-activity"
+			compare(b, callers, max(20, 2*callers), sync, connector, activity, proxied)
+			by := bySpeed
+			if callers == 1 {
+				by = byLatency
+			}
+			relate(b, "connector-ratio", by, connector, sync)
+			relate(b, "proxied-ratio", by, proxied, activity)
+		})
+	}
+}
