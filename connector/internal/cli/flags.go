@@ -25,6 +25,7 @@ import (
 	"go.temporal.io/sdk/interceptor"
 	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
+	"google.golang.org/grpc"
 )
 
 // Flag names.
@@ -344,5 +345,6 @@ func clientOptions(c *cli.Context, logger *slog.Logger) (client.Options, error) 
 	o.FailureConverter = temporal.NewDefaultFailureConverter(temporal.DefaultFailureConverterOptions{DataConverter: o.DataConverter})
 	o.Interceptors = []interceptor.ClientInterceptor{operation.Interceptor()}
 	o.Logger = sdklog.NewStructuredLogger(logger)
+	o.ConnectionOptions.DialOptions = append(o.ConnectionOptions.DialOptions, grpc.WithChainUnaryInterceptor(compress))
 	return o, nil
 }

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/converter"
 	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
+	"google.golang.org/grpc"
 )
 
 // clientOptions are Temporal's own settings under the flags.
@@ -51,5 +52,6 @@ func clientOptions(c *cli.Context, logger *slog.Logger) (client.Options, error) 
 	}
 	o.FailureConverter = temporal.NewDefaultFailureConverter(temporal.DefaultFailureConverterOptions{DataConverter: o.DataConverter})
 	o.Logger = sdklog.NewStructuredLogger(logger)
+	o.ConnectionOptions.DialOptions = append(o.ConnectionOptions.DialOptions, grpc.WithChainUnaryInterceptor(compress))
 	return o, nil
 }
