@@ -79,7 +79,7 @@ func alternate(b *testing.B, calls int, sides []*side) {
 	round := make([]round, len(sides))
 	for range calls {
 		for _, i := range rand.Perm(len(sides)) {
-			time.Sleep(rand.N(100 * time.Millisecond))
+			<-time.After(rand.N(100 * time.Millisecond)) // not to wait for something
 			began := time.Now()
 			err := sides[i].call(b.Context())
 			took := time.Since(began)
