@@ -34,7 +34,7 @@ func (s *stack) connectorDies(t *testing.T) {
 	}
 	first := read(q)
 	s.restart(t, connectorOne)
-	s.awaitTools(t, connectorOne)
+	s.awaitAll(t, connectorOne)
 	harness.RequireExact(t, first, read(s.peer(t, connectorOne, harness.Revision2026)))
 }
 

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -78,26 +77,26 @@ func startStack(t *testing.T) *stack {
 		s.start(t, name, service)
 	}
 	for _, name := range connectors {
-		s.awaitTools(t, name)
+		s.awaitAll(t, name)
 	}
 	return s
 }
 
-// awaitTools waits until a connector serves the tools of all services.
-func (s *stack) awaitTools(t *testing.T, name string) {
+// awaitAll waits until a connector serves what all services have.
+func (s *stack) awaitAll(t *testing.T, name string) {
 	t.Helper()
 	s.awaitReady(t, name, connectorPort)
 	p := s.peer(t, name, harness.Revision2026)
-	until(t, name+" has all tools", func(context.Context) error {
-		var list struct{ Tools []struct{ Name string } }
-		p.Call(t, "tools/list", `{}`).Decode(t, &list)
-		var names []string
-		for _, tool := range list.Tools {
-			names = append(names, tool.Name)
-		}
-		for _, tool := range []string{"lucky_number", "forecast", "outlook"} {
-			if !slices.Contains(names, tool) {
-				return fmt.Errorf("only %v", names)
+	until(t, name+" has all lists", func(context.Context) error {
+		for method, wanted := range map[string][]string{
+			"tools/list": {"lucky_number", "forecast", "outlook"}, "resources/list": {"weather://skies"},
+			"resources/templates/list": {"weather://places/{place}"}, "prompts/list": {"plan_trip"},
+		} {
+			list := string(p.Call(t, method, `{}`).Raw)
+			for _, one := range wanted {
+				if !strings.Contains(list, `"`+one+`"`) {
+					return fmt.Errorf("%s: there is no %s in %s", method, one, list)
+				}
 			}
 		}
 		return nil
