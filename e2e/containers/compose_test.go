@@ -48,6 +48,8 @@ type service struct {
 	ReadOnly    bool     `yaml:"read_only"`
 	CapDrop     []string `yaml:"cap_drop"`
 	SecurityOpt []string `yaml:"security_opt"`
+
+	StopGracePeriod time.Duration `yaml:"stop_grace_period"`
 }
 
 var variable = regexp.MustCompile(`\$\$|\$\{(\w+):-([^}]*)\}`)

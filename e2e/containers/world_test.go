@@ -76,6 +76,9 @@ func (w *world) start(t *testing.T, name string, s service) {
 		testcontainers.WithExposedPorts(exposed...),
 		testcontainers.WithLabels(map[string]string{label: run}),
 		testcontainers.WithConfigModifier(func(c *container.Config) {
+			if seconds := int(s.StopGracePeriod.Seconds()); seconds > 0 {
+				c.StopTimeout = &seconds
+			}
 			if h := s.Healthcheck; h != nil {
 				c.Healthcheck = &container.HealthConfig{Test: h.Test, Interval: h.Interval, Timeout: h.Timeout, Retries: h.Retries}
 			}
@@ -170,11 +173,11 @@ func (w *world) restart(t *testing.T, name string) {
 	require.NoError(t, err)
 }
 
-// stop asks a container to end, and returns its exit code.
+// stop asks a container to end, gives it the time of its service, and returns its
+// exit code.
 func (w *world) stop(t *testing.T, name string) (code int) {
 	t.Helper()
-	seconds := 30
-	_, err := w.engine.Client().ContainerStop(contextOf(t), w.containers[name].GetContainerID(), client.ContainerStopOptions{Timeout: &seconds})
+	_, err := w.engine.Client().ContainerStop(contextOf(t), w.containers[name].GetContainerID(), client.ContainerStopOptions{})
 	require.NoError(t, err)
 	return w.exit(t, name)
 }
