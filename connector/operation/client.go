@@ -69,8 +69,9 @@ type Call struct {
 	Caller Caller
 	Trace  TraceContext
 	// IdempotencyKey names the call: a second call by the same caller with the
-	// same tool and key attaches to the first, running or closed. Empty never
-	// attaches.
+	// same tool and key attaches to the first, running or closed. A call that goes
+	// on with what its tool has asked for is another one under the same key; such
+	// calls are told apart by their RequestState. Empty never attaches.
 	IdempotencyKey string
 	// Starting, if it is set, is called with the ID once Temporal is about to be
 	// asked. Who passes the ID on then loses no call, whenever this process
@@ -83,7 +84,7 @@ type Call struct {
 // a call is started once however often this has to ask.
 //
 // The error is a [*contract.Failure]: CodeInvalid for what the caller can mend
-// (a key that was used with other arguments among it), CodePayloadTooLarge,
+// (a key that was used with other arguments or answers among it), CodePayloadTooLarge,
 // CodeUnavailable with the likely cause. Where Temporal did not answer, the call may
 // have been recorded all the same: the message names the ID, which is returned too.
 func (c *Client) Start(ctx context.Context, call Call) (id string, err error) {
@@ -102,7 +103,7 @@ func (c *Client) Start(ctx context.Context, call Call) (id string, err error) {
 	if err != nil {
 		return "", &contract.Failure{Code: contract.CodeInvalid, Message: err.Error(), Cause: err}
 	}
-	id = call.Caller.newID(call.Service, call.Tool.Name, call.IdempotencyKey)
+	id = call.Caller.newID(call.Service, call.Tool.Name, call.IdempotencyKey, call.round())
 	options := client.StartNexusOperationOptions{
 		ID:                     id,
 		ScheduleToCloseTimeout: call.Tool.ScheduleToCloseTimeout,
@@ -157,7 +158,7 @@ func (c *Client) attach(ctx context.Context, id string, call Call) error {
 	}
 	return &contract.Failure{
 		Code: contract.CodeInvalid,
-		Message: fmt.Sprintf("The idempotency key %q was used for a call of %q with other arguments. "+
+		Message: fmt.Sprintf("The idempotency key %q was used for a call of %q with other arguments or answers. "+
 			"Nothing was started. Use another key for another call.", call.IdempotencyKey, call.Tool.Name),
 	}
 }

@@ -167,6 +167,54 @@ func TestIdempotency(t *testing.T) {
 	require.Equal(t, "k", temporal.Operations(service)[0].GetNexusHeader()[contract.HeaderIdempotencyKey])
 }
 
+// A call that goes on with what its tool has asked for is none that was made before:
+// under the same key it would get the request for input again, for ever.
+func TestIdempotencyOfRounds(t *testing.T) {
+	t.Parallel()
+
+	c, temporal := connect(t)
+	round := func(answers, state string) operation.Call {
+		one := call(`{}`)
+		one.Tool.Encoding, one.IdempotencyKey = contract.EncodingMCP, "k"
+		one.Params.InputResponses, one.Params.RequestState = json.RawMessage(answers), json.RawMessage(state)
+		return one
+	}
+	seen := map[string]bool{}
+	for n, one := range []operation.Call{
+		round("", ""), round(`{"who":{"n":1.0}}`, ""), round(`{"who":{"n":1.0}}`, `"two"`), round(`{"who":{"n":1.0}}`, `""`), round("", `"three"`),
+	} {
+		id, err := c.Start(t.Context(), one)
+		require.NoError(t, err)
+		require.Len(t, temporal.Operations(service), n+1, "each round runs")
+		require.False(t, seen[id])
+		seen[id] = true
+		again, err := c.Start(t.Context(), one)
+		require.NoError(t, err)
+		require.Equal(t, id, again, "and runs once")
+	}
+	id, err := c.Start(t.Context(), round(`null`, `null`))
+	require.NoError(t, err)
+	require.True(t, seen[id])
+	for _, null := range []operation.Call{round(`{"who":{"n":1.0}}`, `null`), round(`null`, `"three"`)} {
+		id, err := c.Start(t.Context(), null)
+		require.NoError(t, err)
+		require.True(t, seen[id])
+	}
+	_, err = c.Start(t.Context(), round(`{"who":{"n":1}}`, `"two"`))
+	require.ErrorContains(t, err, "with other arguments or answers")
+	require.Len(t, temporal.Operations(service), len(seen))
+
+	// A tool of the value encoding gets none of it, and so nothing of it counts.
+	plain := round(`{"who":1}`, `"two"`)
+	plain.Tool.Encoding, plain.IdempotencyKey = contract.EncodingValue, "value"
+	id, err = c.Start(t.Context(), plain)
+	require.NoError(t, err)
+	plain.Params.RequestState = nil
+	again, err := c.Start(t.Context(), plain)
+	require.NoError(t, err)
+	require.Equal(t, id, again)
+}
+
 // What reading a result takes is kept beside the operation, whatever the
 // arguments look like.
 func TestNotes(t *testing.T) {

@@ -55,7 +55,7 @@ func FuzzNote(f *testing.F) {
 func FuzzIDs(f *testing.F) {
 	caller := Caller{Transport: HTTP, Name: "ada"}
 	for _, seed := range []string{
-		caller.newID("s", "t", "k"), Caller{}.newID("s", "t", ""), "mcp-http-stateless-" + caller.Owner() + "-", `" OR "`, `\`, "a\nb", "",
+		caller.newID("s", "t", "k", ""), Caller{}.newID("s", "t", "", ""), "mcp-http-stateless-" + caller.Owner() + "-", `" OR "`, `\`, "a\nb", "",
 	} {
 		f.Add(seed)
 	}
@@ -71,11 +71,11 @@ func FuzzIDs(f *testing.F) {
 		require.LessOrEqual(t, owners, 1)
 
 		named := Caller{Transport: HTTP, Name: text}
-		id := named.newID(text, text, text)
-		require.Equal(t, text != "", id == named.newID(text, text, text), "without a key the ID is random")
+		id := named.newID(text, text, text, "")
+		require.Equal(t, text != "", id == named.newID(text, text, text, ""), "without a key the ID is random")
 		require.True(t, named.Owns(id))
 		require.False(t, other.Owns(id) && text != other.Name)
-		require.NotEqual(t, id, named.newID(text, text, text+"x"))
+		require.NotEqual(t, id, named.newID(text, text, text+"x", ""))
 
 		inside := literal(text)[1 : len(literal(text))-1]
 		require.NotContains(t, strings.ReplaceAll(strings.ReplaceAll(inside, `\\`, ""), `\"`, ""), `"`)

@@ -58,14 +58,18 @@ func (c Caller) hash() string {
 }
 
 // newID returns an ID for a call: unguessable without a key, derived from the
-// caller, the service, the tool and the key with one.
-func (c Caller) newID(service, tool, key string) string {
+// caller, the service, the tool, the key and the round with one.
+func (c Caller) newID(service, tool, key, round string) string {
 	var bits [16]byte
 	if key == "" {
 		_, _ = rand.Read(bits[:]) // never fails, see crypto/rand
 	} else {
 		h := sha256.New()
-		for _, part := range []string{c.Name, service, tool, key} {
+		parts := []string{c.Name, service, tool, key}
+		if round != "" {
+			parts = append(parts, round)
+		}
+		for _, part := range parts {
 			var n [8]byte
 			binary.BigEndian.PutUint64(n[:], uint64(len(part)))
 			h.Write(n[:])

@@ -29,13 +29,15 @@ type InputRequest struct {
 // Only what [CanAsk] allows may be asked for: to other callers the call ends as
 // an error of the tool. The state comes back from the caller, who can read and
 // change it: sign what must not be forged. Each round is a call of its own, so a
-// tool asks before it does what must not be done twice.
+// tool asks before it does what must not be done twice. Under one idempotency key
+// the connector tells the rounds apart by their state: a tool that asks more than
+// once gives another state each time.
 func InputRequired(requests map[string]InputRequest, state string) Result {
-	var o contract.Object
-	o.Set("resultType", contract.Quote("input_required"))
 	if len(requests) == 0 && state == "" {
 		return Result{err: errors.New("it asks for no input and has no state")}
 	}
+	var o contract.Object
+	o.Set("resultType", contract.Quote("input_required"))
 	if len(requests) > 0 {
 		var all contract.Object
 		for _, key := range sortedKeys(requests) {
