@@ -29,7 +29,8 @@ type Options struct {
 	// PrivateKey authenticates by a signature (private_key_jwt): RSA, ECDSA on
 	// P-256, P-384 or P-521, or Ed25519.
 	PrivateKey crypto.Signer
-	// KeyID is by which the authorization server knows the key. Defaults to none.
+	// KeyID is the ID under which the authorization server knows the key ("kid").
+	// Defaults to none.
 	KeyID string
 	// Scopes are all that is ever asked for. Defaults to what the server asks for,
 	// which may become more.
@@ -190,12 +191,12 @@ func (h *Handler) Authorize(ctx context.Context, req *http.Request, resp *http.R
 		newer := req.Header.Get("Authorization") != "Bearer "+h.token.AccessToken
 		missing := c.widens && len(union(h.scopes, c.scopes)) > len(h.scopes)
 		switch {
-		case newer && !missing && h.token.fresh():
+		case newer && !missing: // the source replaces one that is no longer fresh
 			h.mu.Unlock()
 			return nil
 		case c.widens && len(h.options.Scopes) > 0:
 			h.mu.Unlock()
-			return &Error{Message: "the token's scopes do not suffice, and others than these are not configured"}
+			return &Error{Message: "the token's scopes do not suffice, and others are not configured"}
 		case c.widens && !missing:
 			h.mu.Unlock()
 			return &Error{Message: "the token's scopes do not suffice, and the server asks for no others"}

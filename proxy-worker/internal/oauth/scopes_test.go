@@ -45,6 +45,22 @@ func TestMoreScopes(t *testing.T) {
 	require.Equal(t, "read write admin delete", s.request(3).Get("scope"))
 }
 
+// The token that another request got in the meantime may have become stale since. Its
+// scopes are what was missing all the same.
+func TestMoreScopesOfAStaleToken(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	s.expires = 0.000001
+	h := newHandler(t, oauth.Options{})
+	first(t, h, s)
+	require.NoError(t, narrow(t, h, s, "token-1", "write"))
+	require.NoError(t, narrow(t, h, s, "token-1", "write"))
+	got, err := token(t, h)
+	require.NoError(t, err)
+	require.Equal(t, "token-3", got)
+	require.Equal(t, "read write", s.request(2).Get("scope"))
+}
+
 func TestNoMoreScopes(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
