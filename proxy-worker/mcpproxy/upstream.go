@@ -63,12 +63,13 @@ type HTTPOptions struct {
 type ClientCredentials struct {
 	ClientID     string
 	ClientSecret string
-	// PrivateKey stands for ClientSecret: the client authenticates by its signature
-	// (private_key_jwt, RFC 7523). It is of RSA, ECDSA on P-256, P-384 or P-521, or
-	// Ed25519, and may live elsewhere. Defaults to none.
-	PrivateKey crypto.Signer
-	// KeyID is by which the authorization server knows the key ("kid"). Defaults to
+	// PrivateKey takes the place of ClientSecret: the client authenticates by its
+	// signature (private_key_jwt, RFC 7523). The key is of RSA with 2048 bits or more,
+	// ECDSA on P-256, P-384 or P-521, or Ed25519; it may be one of a KMS. Defaults to
 	// none.
+	PrivateKey crypto.Signer
+	// KeyID is the ID under which the authorization server knows the key ("kid").
+	// Defaults to none.
 	KeyID string
 	// Scopes are all that is asked for. Defaults to what the upstream names, and
 	// more where it asks for more (error insufficient_scope).

@@ -181,7 +181,8 @@ var errLate = Retry(errors.New("the call came too late to be answered in time"))
 // runInTime answers for code that does not: Temporal would deliver the call
 // again, and the code would run anew each time. A delivery that leaves too little
 // time is no fault of the code's: it is asked for again, before the code runs or,
-// where the tool may be repeated, after.
+// where the tool may be repeated, after. For the Temporal server that is a failure
+// as no answer would be: after six in a row it stops the endpoint for a minute.
 func (t *toolOperation) runInTime(ctx context.Context, args reflect.Value, options nexus.StartOperationOptions) (any, error) {
 	deadline, ok := ctx.Deadline()
 	if !ok {

@@ -9,20 +9,15 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// worthIt is the size in bytes from which on such a request is compressed.
+// worthIt is the size in bytes from which on a start is compressed.
 const worthIt = 4 << 10
-
-// smallAnswer are the requests that the connector asks for each call and whose
-// answers are small whatever was asked. A poll is none: its answer has a payload.
-var smallAnswer = map[string]bool{
-	workflowservice.WorkflowService_StartNexusOperationExecution_FullMethodName: true,
-}
 
 // compress is a gRPC interceptor of the Temporal client. The Temporal SDK compresses
 // every request, and the server then every answer, which costs both of them more
-// than anything else that they do with a small message.
+// than anything else that they do with a small message. Of what is asked for each
+// call only a start has an answer that is always small: that of a poll has a payload.
 func compress(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
-	if m, ok := request.(proto.Message); ok && smallAnswer[method] && proto.Size(m) < worthIt {
+	if start, ok := request.(*workflowservice.StartNexusOperationExecutionRequest); ok && proto.Size(start) < worthIt {
 		options = append(options[:len(options):len(options)], grpc.UseCompressor(encoding.Identity))
 	}
 	return invoke(ctx, method, request, reply, conn, options...)

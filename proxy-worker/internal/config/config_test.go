@@ -243,7 +243,7 @@ func TestFaults(t *testing.T) {
 		`{"url":"http://h","headers":{"A":"s3cret\r\nB: c"}}`:    "s.headers.A: the value has a line break or another control character (line 1)",
 		`{"url":"http://h","headers":{"A":"s3cret","a":"s3cr"}}`: `s.headers.a: the same header as "A" (line 1)`,
 		`{"url":"http://h","auth":"s3cret"}`:                     "s.auth: want an object, but it is a string (line 1)",
-		`{"url":"http://h","auth":{"client_id":"i"}}`:            "s.auth: client_secret is missing (or private_key) (line 1)",
+		`{"url":"http://h","auth":{"client_id":"i"}}`:            "s.auth: client_secret or private_key is missing (line 1)",
 		`{"url":"http://h","auth":{"client_id":"i","private_key":"s3cret"}}`:                                   "s.auth.private_key: it must be a private key in PEM: PKCS #8, PKCS #1 or SEC 1, not encrypted (line 1)",
 		`{"url":"http://h","auth":{"client_id":"i","private_key":"${TOKEN}"}}`:                                 "s.auth.private_key: it must be a private key in PEM: PKCS #8, PKCS #1 or SEC 1, not encrypted (line 1)",
 		`{"url":"http://h","auth":{"client_secret":"s3cret"}}`:                                                 "s.auth: client_id is missing (line 1)",

@@ -115,7 +115,7 @@ func (o object) auth(s *Server, headers map[string]string) {
 	case secret && key:
 		auth.faults.add(auth.path, auth.node, "it has both client_secret and private_key; want one of them")
 	case !secret && !key:
-		auth.faults.add(auth.path, auth.node, "client_secret is missing (or private_key)")
+		auth.faults.add(auth.path, auth.node, "client_secret or private_key is missing")
 	case !key && auth.has("key_id"):
 		auth.warn("key_id", "it has no meaning without private_key")
 	}
