@@ -2,6 +2,7 @@ package streamable
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -181,13 +182,18 @@ func (t *Transport) unauthorized(ctx context.Context, err error) error {
 // forbidden is the error of a request whose token has too few scopes, and for which
 // there is none with more.
 func (t *Transport) forbidden(ctx context.Context, resp *http.Response, err error) error {
-	own, ok := errors.AsType[*oauth.Error](err)
-	if ctx.Err() != nil || !ok || own.Retryable {
-		return t.unauthorized(ctx, err)
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
 	e := t.status(resp, false)
-	e.Message += ": " + own.Message
-	e.Cause = err
+	e.Retryable, e.Cause = true, err
+	if own, ok := errors.AsType[*oauth.Error](err); ok {
+		e.Message += ": " + own.Message
+		e.Detail = cmp.Or(t.redact(own.Detail), e.Detail)
+		e.Retryable = own.Retryable
+	} else {
+		e.Message += ", and there is no token with more scopes"
+	}
 	return e
 }
 

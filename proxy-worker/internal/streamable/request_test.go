@@ -86,6 +86,7 @@ func TestOAuth(t *testing.T) {
 		posts   int
 		outcome mcpclient.Outcome
 		ok      bool
+		message string
 	}{
 		"good":     {handler: &fixed{tokens: []string{"good"}}, posts: 1, ok: true},
 		"old":      {handler: &fixed{tokens: []string{"old", "good"}}, posts: 2, ok: true},
@@ -93,6 +94,7 @@ func TestOAuth(t *testing.T) {
 		"narrow":   {handler: &fixed{tokens: []string{"narrow", "good"}}, posts: 2, ok: true},
 		"both":     {handler: &fixed{tokens: []string{"old", "narrow", "good"}}, posts: 3, ok: true},
 		"too few":  {handler: &fixed{tokens: []string{"old", "narrow"}}, posts: 3, outcome: mcpclient.Refused},
+		"no more":  {handler: &fixed{tokens: []string{"narrow"}, err: errors.New(secret)}, posts: 1, outcome: mcpclient.Refused, message: "403), and there is no token with more scopes"},
 		"nobody":   {handler: &fixed{tokens: []string{"nobody", "good"}}, posts: 1, outcome: mcpclient.Refused},
 		"no token": {handler: &fixed{tokens: []string{"old"}, err: context.DeadlineExceeded}, posts: 1, outcome: mcpclient.NotSent},
 	} {
@@ -121,7 +123,9 @@ func TestOAuth(t *testing.T) {
 				require.NoError(t, err)
 				return
 			}
-			require.Equal(t, c.outcome, failure(t, err).Outcome)
+			e := failure(t, err)
+			require.Equal(t, c.outcome, e.Outcome)
+			require.Contains(t, e.Message, c.message)
 		})
 	}
 }
