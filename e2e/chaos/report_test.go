@@ -43,7 +43,7 @@ func writeMatrix(path string, done []*tally, cells int) error {
 		}
 	}
 	fmt.Fprintf(&b, "%d calls in %d of %d cells, up to %d under way at once in a cell, on %s. Lost: %d. Wrong: %d. Repeated though they must not be: %d.\n\n",
-		sum.calls, len(done), cells, *flagBatch, machine(), sum.lost, sum.wrong, sum.repeated)
+		sum.calls, len(done), cells, min(*flagBatch, *flagCalls), machine(), sum.lost, sum.wrong, sum.repeated)
 	b.WriteString("| target | fault | phase | calls | lost | wrong | repeated: activity, not idempotent | unknown | never started | ran again: sync, workflow, read-only | recovered after: median, most |\n")
 	b.WriteString("|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|\n")
 	row := func(target, fault, phase string, s *tally, recovered string) {
