@@ -96,7 +96,7 @@ func (s *tally) median() time.Duration {
 	if len(s.recovered) == 0 {
 		return 0
 	}
-	return slices.Sorted(slices.Values(s.recovered))[len(s.recovered)/2]
+	return slices.Sorted(slices.Values(s.recovered))[(len(s.recovered)-1)/2]
 }
 
 func (s *tally) slowest() time.Duration {
