@@ -34,6 +34,7 @@ func (w *world) run(t *testing.T, c cell, calls, batch int) *tally {
 			list[i] = newCall(kind(i%int(kinds)), c.takes(), i/int(kinds)%2 == 0)
 		}
 		w.round(t, c, round, list, sum)
+		w.ask(list)
 		sum.add(t, w, list)
 	}
 	return sum
@@ -91,6 +92,18 @@ func (w *world) round(t *testing.T, c cell, round int, list []*call, sum *tally)
 	sum.recovered = append(sum.recovered, time.Since(mended))
 	running.Wait()
 	sum.add(t, w, fresh)
+}
+
+// ask asks once more for the answers that are missing: a client that has given up can
+// come back.
+func (w *world) ask(list []*call) {
+	var all sync.WaitGroup
+	for _, call := range list {
+		if call.outcome == lost {
+			all.Go(func() { w.newClient(harness.Revision2025November).make(call) })
+		}
+	}
+	all.Wait()
 }
 
 // sent waits until the calls have been sent. Where the connector takes connections

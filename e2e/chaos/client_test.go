@@ -80,10 +80,13 @@ func (c *mcpClient) request(tool, args string, meta []string, sent func(), id fu
 	return answer{message: got, status: pending.Exchange.Status}
 }
 
-// make makes a call and stays with it until its end, whatever breaks on the way.
+// make makes a call and stays with it until its end, whatever breaks on the way. One
+// that has an operation is read only.
 func (c *mcpClient) make(call *call) {
 	call.began = time.Now()
-	c.begin(call)
+	if call.id == "" {
+		c.begin(call)
+	}
 	if call.outcome == lost && call.id != "" && !c.leaves {
 		c.read(call)
 	}

@@ -64,13 +64,15 @@ func TestSoak(t *testing.T) {
 		p.samples = make([][]float64, len(figures))
 	}
 	sum := &tally{}
-	sum.add(t, w, w.load(t, *flagSoak, func() {
+	list := w.load(t, *flagSoak, func() {
 		for _, p := range parts {
 			for i, f := range figures {
 				p.samples[i] = append(p.samples[i], f.of(p.child()))
 			}
 		}
-	}))
+	})
+	w.ask(list)
+	sum.add(t, w, list)
 
 	var rows [][5]string
 	flat := func(p *part, name, unit string, before, after, within float64) {

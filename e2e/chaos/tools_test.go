@@ -64,10 +64,8 @@ func serveTools(where string) error {
 		return err
 	}
 	defer c.Close()
-	// A Workflow of a dead Worker goes on elsewhere after these seconds.
-	worker.SetStickyWorkflowCacheSize(1000)
 	w := worker.New(c, name, worker.Options{
-		StickyScheduleToStartTimeout: 2 * time.Second,
+		StickyScheduleToStartTimeout: 2 * time.Second, // for the Workflows of one that died
 		WorkerStopTimeout:            5 * time.Second, // activities under way may end
 	})
 	service := mcptool.NewService(name, mcptool.ServiceOptions{Logger: log})
@@ -107,9 +105,7 @@ func addTools(s *mcptool.Service, ledger journal) {
 		mcptool.Tool{Description: "Works in an activity, at most once."})
 	mcptool.Add(s, temporalnexus.NewWorkflowRunOperation(toolWorkflow, ledger.workflow,
 		func(_ context.Context, _ work, options nexus.StartOperationOptions) (client.StartWorkflowOptions, error) {
-			return client.StartWorkflowOptions{
-				ID: mcptool.WorkflowID(toolWorkflow, options.RequestID), WorkflowTaskTimeout: 3 * time.Second,
-			}, nil
+			return client.StartWorkflowOptions{ID: mcptool.WorkflowID(toolWorkflow, options.RequestID)}, nil
 		}), mcptool.Tool{Description: "Works in a Workflow."})
 }
 
