@@ -104,6 +104,7 @@ func (s *Server) getOperationResult(ctx context.Context, req *mcp.CallToolReques
 		OperationID string   `json:"operation_id"`
 		WaitSeconds *float64 `json:"wait_seconds"`
 	}
+	began := time.Now()
 	d, answer := s.ownOperation(ctx, req, &args, &args.OperationID)
 	if answer != nil {
 		return answer()
@@ -120,7 +121,7 @@ func (s *Server) getOperationResult(ctx context.Context, req *mcp.CallToolReques
 	}
 	openStream(ctx)
 	defer s.progress(ctx, req, d.ID, time.Now())()
-	result, err := s.await(ctx, d.ID, d.Tool, min(wait, s.options.WaitBudget))
+	result, err := s.await(ctx, d.ID, d.Tool, min(wait, s.options.WaitBudget-time.Since(began)))
 	switch {
 	case err == nil:
 		return toolResult(req, Presentable(result))
@@ -165,11 +166,21 @@ func (s *Server) ownOperation(ctx context.Context, req *mcp.CallToolRequest, arg
 	case !s.caller(req.Extra).Owns(*id):
 		return refused("%q is not the ID of a call of this caller.", *id)
 	}
-	d, err := s.ops.Describe(ctx, *id)
+	d, err := s.find(ctx, *id)
 	if err != nil {
 		return d, func() (mcp.Result, error) { return s.failed(ctx, req, *id, err) }
 	}
 	return d, nil
+}
+
+// find describes an operation. A Temporal that is away is waited for within the budget,
+// unless the server drains.
+func (s *Server) find(ctx context.Context, id string) (operation.Description, error) {
+	ctx, stop := s.untilDrained(ctx)
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, s.options.WaitBudget)
+	defer cancel()
+	return s.ops.Find(ctx, id)
 }
 
 func (s *Server) listOperations(ctx context.Context, req *mcp.CallToolRequest) (mcp.Result, error) {

@@ -294,6 +294,33 @@ func TestAStartThatMayHaveBeenRecorded(t *testing.T) {
 	}
 }
 
+// Whoever asks for a result while Temporal is away waits for it, within the budget.
+func TestAResultWaitsForTemporal(t *testing.T) {
+	t.Parallel()
+
+	server, temporal := start(t, mcpserver.Options{WaitBudget: 2 * time.Second, Caller: "ada"})
+	p := stdio(t, server, time.Second)
+	p.send(modern(1, "tools/call", `"name":"echo","arguments":{"n":1.0}`))
+	require.Nil(t, p.read().Error)
+	ask := func(id int) {
+		p.send(modern(id, "tools/call", fmt.Sprintf(`"name":"get_operation_result","arguments":{"operation_id":%q}`,
+			temporal.Operations("tools")[0].GetOperationId())))
+	}
+
+	temporal.SetDown(serviceerror.NewUnavailable("away"))
+	began := time.Now()
+	ask(2)
+	a := p.read()
+	require.Greater(t, time.Since(began), time.Second)
+	require.Contains(t, string(a.Result), `"retryable":true`)
+
+	temporal.SetDown(serviceerror.NewNamespaceNotFound("ns")) // what an overloaded one says, and the SDK does not retry
+	ask(3)
+	time.AfterFunc(100*time.Millisecond, func() { temporal.SetDown(nil) })
+	a = p.read()
+	require.Contains(t, string(a.Result), `"structuredContent":{"n":1.0}`)
+}
+
 // The client of a call that becomes a task gets its ID, also from a connector
 // that has just lost Temporal.
 func TestATaskHasItsIDWithoutTemporal(t *testing.T) {

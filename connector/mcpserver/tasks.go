@@ -180,7 +180,7 @@ func (s *Server) cancelTask(ctx context.Context, _ *mcp.ServerSession, p *taskPa
 }
 
 func (s *Server) describeTask(ctx context.Context, id string) (operation.Description, error) {
-	d, err := s.ops.Describe(ctx, id)
+	d, err := s.find(ctx, id)
 	if err != nil {
 		return d, taskError(id, err)
 	}

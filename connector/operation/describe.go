@@ -91,6 +91,18 @@ func (c *Client) Describe(ctx context.Context, id string) (Description, error) {
 	return out, nil
 }
 
+// Find is [Client.Describe] for who can wait: a Temporal that is away or overloaded
+// is asked again, until ctx ends.
+func (c *Client) Find(ctx context.Context, id string) (Description, error) {
+	var pause backoff
+	for {
+		d, err := c.Describe(ctx, id)
+		if err == nil || !c.transient(err) || !pause.sleep(ctx) {
+			return d, err
+		}
+	}
+}
+
 func fromMetadata(m *client.NexusOperationMetadata) Description {
 	d := Description{
 		ID: m.OperationID, Endpoint: m.Endpoint, Service: m.Service, Tool: contract.Tool{Name: m.Operation},
