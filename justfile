@@ -64,11 +64,11 @@ golden:
 
 # All that CI checks.
 [group('3 check')]
-check: lint (tidy "--check") test e2e
+check: lint (tidy "--check") test e2e peers conformance (fuzz "--in-all" "60")
 
 # Tests build commands and read files of other modules, which Go's test cache does not see: -count=1.
 # One package after the other, since each has servers and Workers that would starve the next one's.
-# All tests but those in containers; arguments are flags of go test.
+# All tests but those of e2e, peers and conformance; arguments are flags of go test.
 [group('3 check')]
 test *flags:
     @go build {{ race }} work

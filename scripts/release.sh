@@ -73,6 +73,7 @@ awk '/^## / { on = $0 == "## [Unreleased]" } on && /^- / { found = 1 } END { exi
 if grep -qF "## [${version#v}]" CHANGELOG.md; then refuse "CHANGELOG.md has a section ${version#v} already"; fi
 
 work=$(mktemp -d)
+export TMPDIR="$work" # the go command leaves its own there where it is interrupted
 released=
 finish() {
 	code=$?
@@ -161,7 +162,7 @@ git push --quiet --atomic --receive-pack='git -c receive.denyCurrentBranch=updat
 released=yes
 
 cat <<END
-$version is committed and tagged here. To publish it, once CI has passed for the commit:
+$version is committed and tagged here. To publish it, the tags once CI has passed for main:
 
 	git push origin main
 	git push origin tool-sdk/$version workflow-client/$version proxy-worker/$version

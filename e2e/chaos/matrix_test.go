@@ -13,7 +13,7 @@ const sampleCalls = 4 * int(kinds)
 
 // TestMatrix breaks every part in every way while calls of every kind are made.
 // Without flags it runs a sample that has every target with every fault and both
-// with every phase; `just chaos` runs all of it with many calls a cell.
+// with every phase; `./justw chaos` runs all of it with many calls a cell.
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 

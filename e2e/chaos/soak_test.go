@@ -2,12 +2,10 @@ package chaos_test
 
 import (
 	"fmt"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -45,12 +43,12 @@ type part struct {
 
 // TestSoak makes calls of every kind at an even rate for as long as it is told, and
 // wants none to be lost, wrong or repeated, and the processes to be in the end what
-// they were after the first quarter. `just soak` runs it.
+// they were after the first quarter. `./justw soak` runs it.
 func TestSoak(t *testing.T) {
 	t.Parallel()
 
 	if *flagSoak == 0 {
-		t.Skip("it takes an hour: just soak runs it")
+		t.Skip("it takes an hour: ./justw soak runs it")
 	}
 	require.Equal(t, "linux", runtime.GOOS, "only Linux tells of its processes in /proc")
 
@@ -138,16 +136,11 @@ func quarter(samples []float64, n int) float64 {
 	return part[len(part)/2]
 }
 
-var goroutine = regexp.MustCompile(`(?m)^goroutine \d+ .*\[.*\]:$`)
-
-// goroutines ends a process that has been idle for a moment by SIGQUIT, upon which
-// Go tells of every goroutine.
+// goroutines counts those of a process that has been idle for a moment, and ends it.
 func goroutines(t *testing.T, p *harness.Process) int {
 	t.Helper()
 	<-time.After(5 * time.Second)
-	p.Signal(t, syscall.SIGQUIT)
-	p.Exit(t)
-	n := len(goroutine.FindAllString(p.Stderr.String(), -1))
+	n := len(p.Goroutines(t))
 	require.Positive(t, n)
 	return n
 }

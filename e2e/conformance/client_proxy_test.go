@@ -21,8 +21,6 @@ import (
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
 	"github.com/durable-mcp/durable-mcp/tool-sdk/resultmap"
 	"github.com/modelcontextprotocol/go-sdk/auth"
-	nexuspb "go.temporal.io/api/nexus/v1"
-	"go.temporal.io/api/operatorservice/v1"
 	sdk "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	sdklog "go.temporal.io/sdk/log"
@@ -36,10 +34,10 @@ func (s *stage) play(ctx context.Context, a arrival) error {
 		return fmt.Errorf("there is no script for the scenario %q", a.Scenario)
 	}
 	name := harness.Unique("suite")
-	if err := s.createEndpoint(ctx, name); err != nil {
+	if err := s.temporal.TryCreateEndpoint(ctx, name, name); err != nil {
 		return err
 	}
-	nexus, err := s.temporal.NewNexusClient(sdk.NexusClientOptions{Endpoint: name, Service: name})
+	nexus, err := s.client.NewNexusClient(sdk.NexusClientOptions{Endpoint: name, Service: name})
 	if err != nil {
 		return err
 	}
@@ -60,15 +58,6 @@ func (s *stage) play(ctx context.Context, a arrival) error {
 		return fmt.Errorf("%w\nThe proxy's log:\n%s", err, log)
 	}
 	return nil
-}
-
-func (s *stage) createEndpoint(ctx context.Context, name string) error {
-	_, err := s.temporal.OperatorService().CreateNexusEndpoint(ctx, &operatorservice.CreateNexusEndpointRequest{
-		Spec: &nexuspb.EndpointSpec{Name: name, Target: &nexuspb.EndpointTarget{
-			Variant: &nexuspb.EndpointTarget_Worker_{Worker: &nexuspb.EndpointTarget_Worker{Namespace: harness.Namespace, TaskQueue: name}},
-		}},
-	})
-	return err
 }
 
 // text is a log that several write.
@@ -104,7 +93,7 @@ func (s *stage) startBinary(name string, script script, a arrival, ended context
 		return nil, nil, err
 	}
 	log := &text{}
-	cmd := exec.Command(s.proxy, "--temporal-address", s.address, "--config", path, "--task-queue", name, "--log-level", "debug")
+	cmd := exec.Command(s.proxy, "--temporal-address", s.temporal.Address, "--config", path, "--task-queue", name, "--log-level", "debug")
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "TEMPORAL_") || strings.HasPrefix(v, "DURABLE_MCP_")
 	})
@@ -146,7 +135,7 @@ func (s *stage) startLibrary(name string, script script, a arrival, _ context.Ca
 		return log, nil, err
 	}
 	c, err := sdk.Dial(sdk.Options{
-		HostPort: s.address, Namespace: harness.Namespace, Plugins: []sdk.Plugin{proxy}, Logger: sdklog.NewStructuredLogger(logger),
+		HostPort: s.temporal.Address, Namespace: harness.Namespace, Plugins: []sdk.Plugin{proxy}, Logger: sdklog.NewStructuredLogger(logger),
 	})
 	if err != nil {
 		return log, nil, err

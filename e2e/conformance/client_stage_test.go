@@ -71,8 +71,8 @@ func runArrive(stage, server string) error {
 // stage plays the scenarios of one run, a few at a time.
 type stage struct {
 	http     *httptest.Server
-	temporal sdk.Client
-	address  string // of Temporal
+	temporal *harness.Temporal
+	client   sdk.Client
 	proxy    string // the binary
 	dir      string
 
@@ -90,7 +90,7 @@ func newStage(t *testing.T) *stage {
 	t.Helper()
 	temporal := harness.Shared(t)
 	s := &stage{
-		temporal: temporal.Client(t), address: temporal.Address, proxy: harness.Program(t, "durable-mcp-proxy"), dir: t.TempDir(),
+		temporal: temporal, client: temporal.Client(t), proxy: harness.Program(t, "durable-mcp-proxy"), dir: t.TempDir(),
 		turns: make(chan struct{}, atOnce), ends: map[string]error{},
 	}
 	s.http = httptest.NewServer(s)

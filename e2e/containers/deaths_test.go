@@ -20,7 +20,7 @@ func (s *stack) deaths(t *testing.T) {
 func (s *stack) connectorDies(t *testing.T) {
 	t.Helper()
 	p, q := s.peer(t, connectorOne, harness.Revision2025November), s.peer(t, connectorTwo, harness.Revision2026)
-	pending, id := startWithID(t, p, "brew_report", `{"topic":"the dead","seconds":4}`)
+	pending, id := startWithID(t, p, "brew_report", `{"topic":"the dead","seconds":8}`)
 	awaitStarted(t, q, id)
 	s.kill(t, connectorOne)
 	pending.AwaitEnd(t)
@@ -45,7 +45,7 @@ func (s *stack) proxyDies(t *testing.T) {
 	const reads, books = "reads of barley", "booked a trip to Porto for Grace"
 	p := s.peer(t, connectorTwo, harness.Revision2025November)
 	booking := p.StartTool(t, "book_trip", `{"traveller":"Grace","place":"Porto"}`)
-	reading := p.StartTool(t, "outlook", `{"crop":"barley","seconds":3}`)
+	reading := p.StartTool(t, "outlook", `{"crop":"barley","seconds":6}`)
 	s.awaitLog(t, upstream, books, 1)
 	s.awaitLog(t, proxy, reads, 1)
 	s.kill(t, proxy)

@@ -66,7 +66,7 @@ func TestNothingIsLeft(t *testing.T) {
 		t.Run(end, func(t *testing.T) {
 			t.Parallel()
 			id := run + "-" + end
-			cmd := exec.CommandContext(contextOf(t), os.Args[0], "-test.run=^TestNothingIsLeft$", "-test.v", "-test.timeout=40s")
+			cmd := exec.CommandContext(contextOf(t), os.Args[0], "-test.run=^TestNothingIsLeft$", "-test.v", "-test.timeout=100s")
 			cmd.Env = append(os.Environ(), runVariable+"="+id, endVariable+"="+end, programsVariable+"="+programs)
 			cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) } // so that it cleans up
 			cmd.WaitDelay = patience

@@ -38,7 +38,7 @@ var sharedService = sync.OnceValues(func() (*Service, error) {
 		return nil, err
 	}
 	s := &Service{Name: Unique("kit"), temporal: temporal, path: filepath.Join(bin, "toolservice"), dir: dir}
-	if err := temporal.createEndpoint(context.Background(), s.Name, s.Name); err != nil {
+	if err := temporal.TryCreateEndpoint(context.Background(), s.Name, s.Name); err != nil {
 		return nil, err
 	}
 	stopLater(func() {

@@ -153,10 +153,11 @@ func (s *Temporal) Client(tb testing.TB) client.Client {
 // CreateEndpoint creates a Nexus endpoint that leads to a task queue.
 func (s *Temporal) CreateEndpoint(tb testing.TB, name, taskQueue string) {
 	tb.Helper()
-	require.NoError(tb, s.createEndpoint(context.Background(), name, taskQueue))
+	require.NoError(tb, s.TryCreateEndpoint(context.Background(), name, taskQueue))
 }
 
-func (s *Temporal) createEndpoint(ctx context.Context, name, taskQueue string) error {
+// TryCreateEndpoint is [Temporal.CreateEndpoint] where a test cannot be failed.
+func (s *Temporal) TryCreateEndpoint(ctx context.Context, name, taskQueue string) error {
 	c, err := s.client()
 	if err != nil {
 		return err

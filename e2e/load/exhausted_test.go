@@ -38,7 +38,7 @@ func TestConnectorUnderExhaustion(t *testing.T) {
 	r := startRelay(t, server)
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("%d calls have begun; requests: %v", s.begun(), r.requests)
+			t.Logf("%d calls have begun; requests: %v", s.begun(), r.asked())
 		}
 	})
 	_, p := startConnector(t, r.Temporal, s, "--log-level", "debug")
@@ -66,7 +66,7 @@ func TestConnectorUnderExhaustion(t *testing.T) {
 	s.open()
 	answeredRight(t, pending, 0)
 	s.once(t, n)
-	t.Logf("requests: %v", r.requests)
+	t.Logf("requests: %v", r.asked())
 }
 
 // TestProxyUnderExhaustion is the same with a proxy worker behind the relay. A call

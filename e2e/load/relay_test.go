@@ -3,6 +3,7 @@ package load_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"strings"
@@ -61,11 +62,16 @@ func (r *relay) fail(exhausted, lost float64) {
 	r.exhausted, r.lost = exhausted, lost
 }
 
-// total counts the requests until now.
-func (r *relay) total() (n int) {
+// asked counts the requests until now, by method.
+func (r *relay) asked() map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, count := range r.requests {
+	return maps.Clone(r.requests)
+}
+
+// total counts the requests until now.
+func (r *relay) total() (n int) {
+	for _, count := range r.asked() {
 		n += count
 	}
 	return n
