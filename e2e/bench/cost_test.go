@@ -3,7 +3,6 @@ package bench_test
 import (
 	"bufio"
 	"context"
-	"net"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -91,14 +90,9 @@ var actions = regexp.MustCompile(`operation="(StartNexusOperationExecution|Start
 // meteredServer is a dev server whose counters can be read.
 func meteredServer(b *testing.B) (*harness.Temporal, counters) {
 	b.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(b, err)
-	address := l.Addr().String()
-	require.NoError(b, l.Close())
-	_, port, err := net.SplitHostPort(address)
-	require.NoError(b, err)
+	port := strconv.Itoa(harness.FreePort(b))
 	temporal := harness.StartTemporal(b, append([]string{"--metrics-port", port}, harness.ServerFlags...)...)
-	return temporal, counters("http://" + address + "/metrics")
+	return temporal, counters("http://127.0.0.1:" + port + "/metrics")
 }
 
 // counters is where the server shows them, in the text format of Prometheus.

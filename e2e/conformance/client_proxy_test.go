@@ -10,10 +10,7 @@ import (
 	"maps"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 
 	"github.com/durable-mcp/durable-mcp/e2e/harness"
@@ -93,10 +90,7 @@ func (s *stage) startBinary(name string, script script, a arrival, ended context
 		return nil, nil, err
 	}
 	log := &text{}
-	cmd := exec.Command(s.proxy, "--temporal-address", s.temporal.Address, "--config", path, "--task-queue", name, "--log-level", "debug")
-	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
-		return strings.HasPrefix(v, "TEMPORAL_") || strings.HasPrefix(v, "DURABLE_MCP_")
-	})
+	cmd := harness.Command(s.proxy, "--temporal-address", s.temporal.Address, "--config", path, "--task-queue", name, "--log-level", "debug")
 	cmd.Stderr = log
 	if err := cmd.Start(); err != nil {
 		return nil, nil, err

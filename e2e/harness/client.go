@@ -18,20 +18,20 @@ func mustDecode(tb testing.TB, raw json.RawMessage, v any) {
 // is empty for the newest that both sides know.
 func (s *Temporal) ConnectStdio(tb testing.TB, revision string, options *mcp.ClientOptions, args ...string) *mcp.ClientSession {
 	tb.Helper()
-	return connectCommand(tb, exec.Command(Program(tb, "durable-mcp-connector"), s.connectorArgs(args)...), nil, revision, options)
+	return connectCommand(tb, Command(Program(tb, "durable-mcp-connector"), s.connectorArgs(args)...), revision, options)
 }
 
 // ConnectProgram connects a client of the MCP Go SDK to a program that is not ours,
 // with more variables in its environment.
 func ConnectProgram(tb testing.TB, revision string, env []string, path string, args ...string) *mcp.ClientSession {
 	tb.Helper()
-	return connectCommand(tb, exec.Command(path, args...), env, revision, nil)
+	cmd := Command(path, args...)
+	cmd.Env = append(cmd.Env, env...)
+	return connectCommand(tb, cmd, revision, nil)
 }
 
-func connectCommand(tb testing.TB, cmd *exec.Cmd, env []string, revision string, options *mcp.ClientOptions) *mcp.ClientSession {
+func connectCommand(tb testing.TB, cmd *exec.Cmd, revision string, options *mcp.ClientOptions) *mcp.ClientSession {
 	tb.Helper()
-	cmd.SysProcAttr = childAttributes()
-	cmd.Env = append(childEnv(), env...)
 	log := newLog()
 	cmd.Stderr = log
 	tb.Cleanup(func() {

@@ -32,15 +32,19 @@ type Process struct {
 	done chan struct{}
 }
 
-// childEnv is the environment of the tests without what configures Temporal, the
-// product, or where the race detector reports to.
-func childEnv() []string {
-	return slices.DeleteFunc(os.Environ(), func(v string) bool {
+// Command is a child that does not outlive the test binary. Its environment is that
+// of the tests without what configures Temporal, the product, or where the race
+// detector reports to.
+func Command(path string, args ...string) *exec.Cmd {
+	cmd := exec.Command(path, args...)
+	cmd.SysProcAttr = childAttributes()
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "TEMPORAL_") || strings.HasPrefix(v, "DURABLE_MCP_") || strings.HasPrefix(v, "GORACE=")
 	})
+	return cmd
 }
 
-// command describes a child. Its environment is [childEnv] and env.
+// command describes a [Command] with more variables in its environment.
 type command struct {
 	name   string
 	path   string
@@ -52,9 +56,8 @@ type command struct {
 
 func start(c command) (*Process, error) {
 	p := &Process{Stderr: newLog(), name: c.name, done: make(chan struct{})}
-	p.cmd = exec.Command(c.path, c.args...)
-	p.cmd.SysProcAttr = childAttributes()
-	p.cmd.Env = append(childEnv(), c.env...)
+	p.cmd = Command(c.path, c.args...)
+	p.cmd.Env = append(p.cmd.Env, c.env...)
 	p.cmd.Stderr = p.Stderr
 	if p.cmd.Stdout = c.stdout; c.stdout == nil {
 		p.Stdout = newLog()
