@@ -7,6 +7,7 @@ import (
 
 	"github.com/durable-mcp/durable-mcp/e2e/harness"
 	"github.com/durable-mcp/durable-mcp/e2e/peers"
+	"github.com/stretchr/testify/require"
 )
 
 // What a revision requires of a server.
@@ -43,7 +44,10 @@ func TestServer(t *testing.T) {
 				for _, service := range s.behind(t, temporal) {
 					args = append(args, "--service", service)
 				}
-				return []string{"--url", temporal.StartHTTP(t, args...).URL}
+				connector := temporal.StartHTTP(t, args...)
+				// The first call to a new endpoint takes longer than those after it.
+				require.False(t, connector.Speak(harness.Revision2026).Tool(t, "test_simple_text", `{}`).IsError)
+				return []string{"--url", connector.URL}
 			}
 			s.testAgain(t, start(t), start)
 		})
