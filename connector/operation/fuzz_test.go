@@ -29,7 +29,7 @@ func FuzzNote(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, mcp, schema bool, key string) {
 		foreign := parseNote(text)
 		require.LessOrEqual(t, len(foreign.arguments)+len(foreign.digest), len(text))
-		foreign.tool("t")
+		_ = foreign.tool("t")
 
 		call := Call{Params: contract.CallParams{Arguments: json.RawMessage(text)}, IdempotencyKey: key}
 		if mcp {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/grpc"
@@ -18,7 +19,7 @@ const worthIt = 4 << 10
 // call only a start has an answer that is always small: that of a poll has a payload.
 func compress(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	if start, ok := request.(*workflowservice.StartNexusOperationExecutionRequest); ok && proto.Size(start) < worthIt {
-		options = append(options[:len(options):len(options)], grpc.UseCompressor(encoding.Identity))
+		options = append(slices.Clip(options), grpc.UseCompressor(encoding.Identity))
 	}
 	return invoke(ctx, method, request, reply, conn, options...)
 }

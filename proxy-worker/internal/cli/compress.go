@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/grpc"
@@ -26,7 +27,7 @@ var smallAnswer = map[string]bool{
 // than anything else that they do with a small message.
 func compress(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	if m, ok := request.(proto.Message); ok && smallAnswer[method] && proto.Size(m) < worthIt {
-		options = append(options[:len(options):len(options)], grpc.UseCompressor(encoding.Identity))
+		options = append(slices.Clip(options), grpc.UseCompressor(encoding.Identity))
 	}
 	return invoke(ctx, method, request, reply, conn, options...)
 }
