@@ -49,9 +49,11 @@ func compare(b *testing.B, callers, calls int, sides ...*side) {
 			sides[i].atOnce(b, callers, calls)
 		}
 	}
-	turn()
-	for _, s := range sides {
-		s.rounds = nil // that was to warm up
+	if !testing.Short() {
+		turn()
+		for _, s := range sides {
+			s.rounds = nil // that was to warm up
+		}
 	}
 	for b.Loop() {
 		turn()
