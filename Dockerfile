@@ -14,10 +14,14 @@ ARG BASE=gcr.io/distroless/static-debian12:nonroot
 FROM ${GO} AS build
 # Where modules come from, if not from the default.
 ARG GOPROXY
-ENV CGO_ENABLED=0
+# What the commands say to --version, since there is no repository to see a commit in.
+ARG VERSION
+ENV CGO_ENABLED=0 GOFLAGS="'-ldflags=-s -w \
+-X github.com/durable-mcp/durable-mcp/connector/internal/cli.linkedVersion=$VERSION \
+-X github.com/durable-mcp/durable-mcp/proxy-worker/internal/cli.linkedVersion=$VERSION'"
 WORKDIR /src
 COPY . .
-RUN ["go", "build", "-trimpath", "-ldflags=-s -w", "-o", "/out/", \
+RUN ["go", "build", "-trimpath", "-o", "/out/", \
 	"./connector/cmd/durable-mcp-connector", \
 	"./proxy-worker/cmd/durable-mcp-proxy", \
 	"./examples/lucky-number", \

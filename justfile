@@ -44,7 +44,8 @@ images *flags:
     @scripts/docker.sh
     @for name in connector proxy; do \
         docker build --target "$name" --tag "durable-mcp-$name" \
-            --label "org.opencontainers.image.revision=$(git rev-parse HEAD)" "$@" .; \
+            --label "org.opencontainers.image.revision=$(git rev-parse HEAD)" \
+            --build-arg VERSION="$(git describe --tags --match 'v[0-9]*' --always --dirty)" "$@" .; \
     done
 
 # Format the code.

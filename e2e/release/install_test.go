@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -57,6 +58,11 @@ func TestVersionOfAClone(t *testing.T) {
 	require.Equal(t, "(devel)", build("-buildvcs=false")[0])
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "new.txt"), nil, 0o600))
 	require.Equal(t, "(devel) "+commit+" dirty", build("-buildvcs=true")[0])
+
+	// The Dockerfile's flags, as Docker reads them.
+	flags := regexp.MustCompile(`(?s)GOFLAGS="(.*?)"`).FindStringSubmatch(read(t, dir, "Dockerfile"))
+	require.NotNil(t, flags)
+	require.Equal(t, "v1.2.3", build("-buildvcs=false " + strings.NewReplacer("\\\n", "", "$VERSION", "v1.2.3").Replace(flags[1]))[0])
 }
 
 // TestArchives: the files of a release have the commands that go install makes,

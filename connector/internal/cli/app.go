@@ -183,20 +183,29 @@ func hoistFlags(args []string) []string {
 
 var commands = []string{"serve", "tools", "call", "doctor"}
 
-// version is the module's version under go install, the commit of a build from
-// a checkout.
+// linkedVersion is what the linker was told, for builds where the go command can
+// know no version: those of images, which have no repository.
+//
+//	-ldflags "-X github.com/durable-mcp/durable-mcp/connector/internal/cli.linkedVersion=v1.2.3"
+var linkedVersion string
+
+// version is the module's version under go install, else what the linker was
+// told, else the commit of a build from a checkout.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"
 	}
-	return versionOf(info)
+	return versionOf(info, linkedVersion)
 }
 
-func versionOf(info *debug.BuildInfo) string {
+func versionOf(info *debug.BuildInfo, linked string) string {
 	const none = "(devel)"
 	if v := info.Main.Version; v != "" && v != none {
 		return v
+	}
+	if linked != "" {
+		return linked
 	}
 	words := []string{none}
 	for _, s := range info.Settings {

@@ -156,8 +156,10 @@ func TestVersion(t *testing.T) {
 		"(devel) 1a2b3c4":       {Settings: []debug.BuildSetting{{Key: "vcs", Value: "git"}, revision, {Key: "vcs.modified", Value: "false"}}},
 		"(devel) 1a2b3c4 dirty": {Main: debug.Module{Version: "(devel)"}, Settings: []debug.BuildSetting{revision, {Key: "vcs.modified", Value: "true"}}},
 	} {
-		require.Equal(t, want, versionOf(&info))
+		require.Equal(t, want, versionOf(&info, ""))
 	}
+	require.Equal(t, "v1.2.3", versionOf(&debug.BuildInfo{Main: debug.Module{Version: "v1.2.3"}}, "v9.9.9"))
+	require.Equal(t, "v9.9.9", versionOf(&debug.BuildInfo{Main: debug.Module{Version: "(devel)"}, Settings: []debug.BuildSetting{revision}}, "v9.9.9"))
 }
 
 // A flag wins over the environment, the environment over the file.
