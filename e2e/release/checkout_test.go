@@ -82,7 +82,8 @@ func nextVersion() (string, error) {
 }
 
 // run runs a command and returns its standard output. Variables of env win over
-// those of the tests; git's own configuration is that of the repository alone.
+// those of the tests. In copies git has no configuration but theirs, such as keys
+// to sign with; in the checkout it may need what says that it is safe.
 func run(dir string, env []string, name string, args ...string) (string, error) {
 	cmd := command(dir, env, name, args...)
 	var errOut strings.Builder
@@ -97,7 +98,11 @@ func run(dir string, env []string, name string, args ...string) (string, error) 
 func command(dir string, env []string, name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(name, args...)
 	cmd.Dir = dir
-	cmd.Env = append(append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull), env...)
+	cmd.Env = os.Environ()
+	if dir != root {
+		cmd.Env = append(cmd.Env, "GIT_CONFIG_GLOBAL="+os.DevNull)
+	}
+	cmd.Env = append(cmd.Env, env...)
 	return cmd
 }
 
