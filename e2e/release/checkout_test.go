@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -19,7 +20,8 @@ import (
 var root = filepath.Join("..", "..")
 
 // copyCheckout makes a repository of the checkout's files as they are, committed
-// or not, with an entry in the change log. It has one commit, and no tag.
+// or not. It has one commit and no tag, but what a release before this one has
+// left, and an entry in the change log.
 func copyCheckout(dir string) error {
 	list, err := run(root, nil, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate")
 	if err != nil {
@@ -36,14 +38,12 @@ func copyCheckout(dir string) error {
 		if err != nil {
 			return err
 		}
-		if name == "CHANGELOG.md" {
-			data = bytes.Replace(data, []byte(unreleased+"\n"), []byte(unreleased+"\n\n### Fixed\n\n- "+entry+"\n"), 1)
-		}
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		data = prepare(path.Base(name), data)
+		full := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
 			return err
 		}
-		if err := os.WriteFile(path, data, info.Mode().Perm()); err != nil {
+		if err := os.WriteFile(full, data, info.Mode().Perm()); err != nil {
 			return err
 		}
 	}
@@ -59,6 +59,22 @@ func copyCheckout(dir string) error {
 		}
 	}
 	return nil
+}
+
+var sibling = regexp.MustCompile(`(` + repository + `/[a-z-]+) v\d\S*`)
+
+// prepare is what a copy has for the file of that name.
+func prepare(file string, data []byte) []byte {
+	switch file {
+	case "CHANGELOG.md":
+		return bytes.Replace(data, []byte(unreleased+"\n"), []byte(unreleased+"\n\n### Fixed\n\n- "+entry+"\n"), 1)
+	case "go.mod", "go.work":
+		return sibling.ReplaceAll(data, []byte("$1 v0.0.1"))
+	case "go.sum":
+		return fmt.Appendf(data, "%[1]s/tool-sdk v0.0.1 h1:%[2]s\n%[1]s/tool-sdk v0.0.1/go.mod h1:%[2]s\n", repository, strings.Repeat("A", 43)+"=")
+	default:
+		return data
+	}
 }
 
 // What the copy's change log has under the heading of the next release.
