@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"sync"
 	"time"
@@ -77,7 +78,7 @@ func (s *server) serveStdio(in io.Reader, out *os.File) error {
 		}
 	}
 	if s.stubborn {
-		select {}
+		<-time.After(math.MaxInt64) // a time, since without cgo the runtime ends a program that waits for nothing
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 )
@@ -32,6 +34,10 @@ func TestMain(m *testing.M) {
 	}
 }
 
+// hang never returns. It waits for a time: where all goroutines wait for each
+// other, and there is no cgo, the runtime ends the program.
+func hang() { <-time.After(math.MaxInt64) }
+
 // stubborn ignores all that can be ignored, in a session of its own, with a child
 // that does the same.
 func stubborn() {
@@ -45,7 +51,7 @@ func stubborn() {
 		}
 		_ = os.Stdout.Close()
 	}
-	select {}
+	hang()
 }
 
 // testServer is an MCP server of any behaviour.
@@ -116,13 +122,13 @@ func (s *testServer) serve() int {
 		return 3
 	}
 	if s.is("deaf") {
-		select {}
+		hang()
 	}
 	for {
 		r, err := s.read()
 		if err != nil {
 			if s.is("stubborn") {
-				select {}
+				hang()
 			}
 			return 0
 		}
@@ -227,7 +233,7 @@ func (s *testServer) call(r request) (int, bool) {
 		_ = os.Stdout.Close()
 	case "stop-reading":
 		s.result(r.ID, struct{}{})
-		select {}
+		hang()
 	case "size":
 		frame := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"pad":"`, r.ID)
 		frame += strings.Repeat("x", number-len(frame)-len("\"}}\n")) + "\"}}\n"

@@ -25,7 +25,7 @@ func NexusCall(c client.Client, endpoint, service string, scheduleToClose time.D
 			ID: "contracttest-" + rand.Text(), ScheduleToCloseTimeout: scheduleToClose,
 		})
 		if err != nil {
-			return nil, err
+			return nil, ended(ctx, err)
 		}
 		// A poll with a deadline makes the SDK ask without a pause in the last
 		// second before it.
@@ -34,11 +34,16 @@ func NexusCall(c client.Client, endpoint, service string, scheduleToClose time.D
 		defer context.AfterFunc(ctx, cancel)()
 		var output converter.RawValue
 		if err := handle.Get(poll, &output); err != nil {
-			if ctx.Err() != nil {
-				return nil, context.Cause(ctx)
-			}
-			return nil, err
+			return nil, ended(ctx, err)
 		}
 		return resultmap.JSON(output)
 	}
+}
+
+// ended is the reason for which a context has ended, else err.
+func ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
 }
