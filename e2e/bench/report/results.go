@@ -48,7 +48,7 @@ func (r Results) Save(path string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(path, append(data, '\n'), 0o644) //nolint:gosec // a document of the repository
+	return os.WriteFile(path, append(data, '\n'), 0o644)
 }
 
 // resultLine is a benchmark's result in the output of go test. Its name ends in the

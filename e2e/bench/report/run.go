@@ -72,7 +72,7 @@ func (r Results) Write(root string) error {
 		return err
 	}
 	for name, data := range documents {
-		if err := os.WriteFile(filepath.Join(root, name), data, 0o644); err != nil { //nolint:gosec // a document of the repository
+		if err := os.WriteFile(filepath.Join(root, name), data, 0o644); err != nil {
 			return err
 		}
 	}
