@@ -64,6 +64,7 @@ func (v *vanisher) run(server *harness.HTTP) error {
 		method, params = "tools/call", harness.ToolParams(toolEcho, `{}`)
 	case subscribing:
 		method, params = "subscriptions/listen", `{"notifications":{"toolsListChanged":true}}`
+	default:
 	}
 	head, body := server.Speak(v.revision).HTTPRequest(method, params, fmt.Sprintf(`"progressToken":%d`, v.call))
 	switch v.way {
@@ -73,6 +74,7 @@ func (v *vanisher) run(server *harness.HTTP) error {
 	case midBody:
 		_, err = io.WriteString(conn, head+body[:len(body)/2])
 		return err
+	default:
 	}
 	if _, err = io.WriteString(conn, head+body); err != nil || v.way == unanswered {
 		return err

@@ -103,7 +103,7 @@ func FuzzFrames(f *testing.F) {
 		<-l.Done()
 		l.Close()
 		if got.err != nil {
-			failure(t, got.err)
+			_ = failure(t, got.err)
 		} else {
 			m, err := mcpclient.DecodeIncoming(got.raw)
 			require.NoError(t, err)
@@ -162,6 +162,8 @@ func FuzzDial(f *testing.F) {
 		`"error":{"code":-32601,"message":"no"}` + "\n" + `"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"\ud800"}}`,
 		`"error":{"code":-32022,"message":"no","data":{"supported":["2025-11-25","` + planted + `"]}}` + "\n" + `"result":{"protocolVersion":"1999-01-01"}`,
 		`"error":{"code":-32601,"message":"` + planted + `"}` + "\n" + `"error":{"code":1,"message":"` + planted + `"}`,
+		`"error":{"code":-32022,"message":"no","data":{"supported":["` + planted + `"]}}`,
+		`"error":{"code":-32601,"message":"no"}` + "\n" + `"result":{"protocolVersion":"` + planted + `"}`,
 		`"result":{}` + "\n" + `"result":{"protocolVersion":7}`, `"result":[]`, ``,
 	} {
 		f.Add([]byte(answers), "")
@@ -191,7 +193,7 @@ func FuzzDial(f *testing.F) {
 		if err == nil {
 			require.Equal(t, "an object", contract.TypeName(raw))
 		} else if pe := (*contract.ProtocolError)(nil); !errors.As(err, &pe) {
-			failure(t, err)
+			_ = failure(t, err)
 		}
 	})
 }

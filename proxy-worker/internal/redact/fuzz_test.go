@@ -57,7 +57,7 @@ func FuzzURL(f *testing.F) {
 		if len(secret) < 4 || strings.Contains(secret, "*") || strings.Contains("https://example.com/", secret) {
 			return
 		}
-		for _, text := range []string{written, secret, "Bearer " + secret, url.QueryEscape(secret), (&url.Error{Op: "Get", URL: written}).URL} {
+		for _, text := range []string{written, secret, "Bearer " + secret, url.QueryEscape(secret)} {
 			require.NotContains(t, clean(text), secret)
 		}
 	})

@@ -5,7 +5,6 @@ package stdio
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"io"
 	"log/slog"
 	"strings"
@@ -50,7 +49,7 @@ func FuzzFrames(f *testing.F) {
 				}
 				if err != nil {
 					require.False(t, whole)
-					require.False(t, errors.Is(err, bufio.ErrBufferFull))
+					require.NotErrorIs(t, err, bufio.ErrBufferFull)
 					break
 				}
 				rest = after
