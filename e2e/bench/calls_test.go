@@ -100,7 +100,7 @@ func syncSides(b *testing.B, temporal *harness.Temporal) (raw, connector *side) 
 // BenchmarkSyncCall is one call at a time.
 func BenchmarkSyncCall(b *testing.B) {
 	raw, connector := syncSides(b, server(b))
-	compare(b, 1, 20, raw, connector)
+	compareSingle(b, 20, raw, connector)
 	relate(b, "ratio", byLatency, connector, raw)
 }
 

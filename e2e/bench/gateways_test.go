@@ -84,7 +84,7 @@ func (r *roads) sides(b *testing.B) []*side {
 // no float64 holds comes back as it was sent.
 func BenchmarkGatewayCall(b *testing.B) {
 	r := newRoads(b)
-	compare(b, 1, 20, r.sides(b)...)
+	compareSingle(b, 20, r.sides(b)...)
 	r.exact(b)
 }
 

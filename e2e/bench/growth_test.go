@@ -20,12 +20,8 @@ func BenchmarkGrowth(b *testing.B) {
 			activity, proxied := r.activity(), r.repeated()
 			sync.name, activity.name = "raw-sync", "raw-activity"
 			compare(b, callers, max(20, 2*callers), sync, connector, activity, proxied)
-			by := bySpeed
-			if callers == 1 {
-				by = byLatency
-			}
-			relate(b, "connector-ratio", by, connector, sync)
-			relate(b, "proxied-ratio", by, proxied, activity)
+			relate(b, "connector-ratio", bySpeed, connector, sync)
+			relate(b, "proxied-ratio", bySpeed, proxied, activity)
 		})
 	}
 }

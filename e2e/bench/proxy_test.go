@@ -110,7 +110,7 @@ func (r *route) once() *side {
 func BenchmarkProxiedCall(b *testing.B) {
 	r := newRoute(b, server(b))
 	direct, parts, byHand, repeated, once := r.direct(), r.parts(), r.byHand(), r.repeated(), r.once()
-	compare(b, 1, 20, direct, parts, byHand, repeated, once)
+	compareSingle(b, 20, direct, parts, byHand, repeated, once)
 	relate(b, "ratio", byLatency, repeated, parts)
 	relate(b, "once-ratio", byLatency, once, parts)
 	relate(b, "by-hand-ratio", byLatency, repeated, byHand)

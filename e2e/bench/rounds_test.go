@@ -34,29 +34,36 @@ type round struct {
 }
 
 // compare makes rounds of calls, in which every side has a turn, for as long as the
-// benchmark lasts. The order of the turns changes, since the server slows down as it
-// fills. A single caller takes turns after each call; several make all calls of a
-// side at once.
+// benchmark lasts. The callers make all calls of a side at once, each one after the
+// other. The order of the turns changes, since the server slows down as it fills.
 func compare(b *testing.B, callers, calls int, sides ...*side) {
 	b.Helper()
 	calls = brief(calls, callers)
-	turn := func() {
-		if callers == 1 {
-			alternate(b, calls, sides)
-			return
-		}
+	measure(b, sides, func() {
 		for _, i := range rand.Perm(len(sides)) {
 			sides[i].atOnce(b, callers, calls)
 		}
-	}
+	})
+}
+
+// compareSingle is compare for calls that come alone: the sides take turns after each
+// call.
+func compareSingle(b *testing.B, calls int, sides ...*side) {
+	b.Helper()
+	calls = brief(calls, 1)
+	measure(b, sides, func() { alternate(b, calls, sides) })
+}
+
+func measure(b *testing.B, sides []*side, round func()) {
+	b.Helper()
 	if !testing.Short() {
-		turn()
+		round()
 		for _, s := range sides {
 			s.rounds = nil // that was to warm up
 		}
 	}
 	for b.Loop() {
-		turn()
+		round()
 	}
 	for _, s := range sides {
 		s.report(b)
@@ -161,7 +168,7 @@ func (s *side) report(b *testing.B) {
 	b.ReportMetric(milliseconds(quantile(all, 0.5)), s.name+"-p50-ms")
 	b.ReportMetric(milliseconds(quantile(all, 0.95)), s.name+"-p95-ms")
 	slices.Sort(speeds)
-	b.ReportMetric(quantile(speeds, 0.5), s.name+"-calls/s")
+	b.ReportMetric(middle(speeds), s.name+"-calls/s")
 	for name, used := range cpu {
 		if used > 0 { // the system tells
 			b.ReportMetric(milliseconds(used)/float64(len(all)), s.name+"-"+name+"-ms/call")
@@ -195,13 +202,16 @@ func relate(b *testing.B, name string, by func(round) float64, of, to *side) {
 func reportRatios(b *testing.B, name string, ratios []float64) {
 	b.Helper()
 	slices.Sort(ratios)
-	b.ReportMetric(quantile(ratios, 0.5), name)
+	b.ReportMetric(middle(ratios), name)
 	b.ReportMetric(ratios[0], name+"-min")
 	b.ReportMetric(ratios[len(ratios)-1], name+"-max")
 }
 
 // quantile is that of a sorted list.
 func quantile[T any](sorted []T, q float64) T { return sorted[int(q*float64(len(sorted)-1)+0.5)] }
+
+// middle is the median of a sorted list.
+func middle(sorted []float64) float64 { return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2 }
 
 func median(d []time.Duration) time.Duration {
 	slices.Sort(d)
