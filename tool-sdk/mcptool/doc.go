@@ -54,7 +54,8 @@
 //
 // A Nexus handler has about eight seconds. A sync tool that does not answer
 // within them ends with a failure that says so; longer work belongs in a
-// Workflow or in an activity.
+// Workflow or in an activity. A call that was delivered late, so that less time is
+// left, is delivered again.
 //
 // A tool that returns a [Result] can ask its caller for input before it goes on:
 // see [InputRequired].
