@@ -36,14 +36,16 @@ func TestConnectorUnderExhaustion(t *testing.T) {
 	server := harness.Shared(t)
 	s := startService(t, server)
 	r := startRelay(t, server)
+	var pending []*harness.Pending
 	t.Cleanup(func() {
+		explain(t, server, s, pending, 0)
 		if t.Failed() {
 			t.Logf("%d calls have begun; requests: %v", s.begun(), r.asked())
 		}
 	})
 	_, p := startConnector(t, r.Temporal, s, "--log-level", "debug")
 	r.fail(oftenExhausted, sometimesLost)
-	pending := startGates(t, p, 0, n/2)
+	pending = startGates(t, p, 0, n/2)
 	await(t, n, "half of the calls have begun", func() bool { return s.begun() == n/2 })
 
 	// All is refused: what waits goes on to wait, and what is started waits too.
@@ -88,6 +90,7 @@ func TestProxyUnderExhaustion(t *testing.T) {
 		tool, key string
 		output    converter.RawValue
 		err       error
+		late      bool // the test gave it up
 	}
 	outcomes := make([]outcome, n)
 	var work sync.WaitGroup
@@ -96,8 +99,10 @@ func TestProxyUnderExhaustion(t *testing.T) {
 		o := &outcomes[i]
 		o.tool, o.key = tool, fmt.Sprintf("%s-%d", tool, i)
 		work.Go(func() {
-			ctx, cancel := context.WithTimeout(t.Context(), patience(n)+2*time.Minute)
+			// A deadline on the context would make the SDK poll without pause in the end.
+			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
+			defer time.AfterFunc(2*patience(n), cancel).Stop()
 			input := json.RawMessage(`{"arguments":` + upstream.Script{Key: o.key, Millis: 500}.JSON() + `}`)
 			var h client.NexusOperationHandle
 			h, o.err = nexus.ExecuteOperation(ctx, o.tool, resultmap.RawValue(input), client.StartNexusOperationOptions{
@@ -106,6 +111,7 @@ func TestProxyUnderExhaustion(t *testing.T) {
 			if o.err == nil {
 				o.err = h.Get(ctx, &o.output)
 			}
+			o.late = ctx.Err() != nil
 		})
 	}
 	await(t, n, "some calls have run", func() bool { return len(up.Entries(t, upstream.EventRun)) >= n/4 })
@@ -117,6 +123,7 @@ func TestProxyUnderExhaustion(t *testing.T) {
 
 	kinds := map[string]int{}
 	for _, o := range outcomes {
+		require.False(t, o.late, "%s has no answer in time", o.key)
 		runs := up.Runs(t, o.key)
 		if o.tool == upstream.ToolPlain {
 			require.LessOrEqual(t, runs, 1, "%s has run twice", o.key)

@@ -111,9 +111,7 @@ func clients(n, firstCall int) []*vanisher {
 // request. They cost nobody else an answer, and the connector keeps nothing of them.
 // The calls that they began go on, but for those of 2026-07-28: there a closed response
 // stream is a cancellation.
-func TestVanishingClients(t *testing.T) {
-	t.Parallel()
-
+func TestVanishingClients(t *testing.T) { //nolint:paralleltest // it measures
 	const rounds, each = 2, 100
 	server := harness.Shared(t)
 	s := startService(t, server)

@@ -22,8 +22,9 @@ const (
 )
 
 // patience is how long many calls may take. On a busy machine a handler may be late
-// six times in a row, and the server blocks its endpoint for a minute then.
-func patience(n int) time.Duration { return 2*harness.Patience + time.Duration(n)*300*time.Millisecond }
+// six times in a row, and the server blocks its endpoint for a minute then, more than
+// once.
+func patience(n int) time.Duration { return 4*harness.Patience + time.Duration(n)*300*time.Millisecond }
 
 // await waits for a condition that many calls have to meet.
 func await(t *testing.T, n int, what string, condition func() bool) {
@@ -123,9 +124,7 @@ func backAtRest(t *testing.T, c *harness.HTTP, at idle) {
 // TestWaitingCalls: as many calls at once as one connector is to hold, over and over.
 // Each is answered right and has run once; what waits costs a bounded amount of memory,
 // keeps nobody else from being answered, and leaves nothing behind.
-func TestWaitingCalls(t *testing.T) {
-	t.Parallel()
-
+func TestWaitingCalls(t *testing.T) { //nolint:paralleltest // it measures, and takes all that there is
 	const rounds = 2
 	server := harness.Shared(t)
 	s := startService(t, server)
@@ -137,6 +136,7 @@ func TestWaitingCalls(t *testing.T) {
 		s.shut()
 		began := time.Now()
 		pending := startGates(t, p, round*n, n)
+		t.Cleanup(func() { explain(t, server, s, pending, round*n) })
 		await(t, n, "all calls have begun", func() bool { return s.begun() == (round+1)*n })
 		waiting := time.Since(began)
 		peaks[round] = c.RSS()
@@ -153,11 +153,11 @@ func TestWaitingCalls(t *testing.T) {
 	}
 	s.once(t, rounds*n)
 
-	limit := memoryBeside + n*memoryPerCall
+	limit, growth := memoryBeside+n*memoryPerCall, peaks[0]/4+memoryBeside/4
 	if harness.Race {
-		limit *= raceFactor
+		limit, growth = limit*raceFactor, 2*growth
 	}
 	require.LessOrEqual(t, peaks[0], at.memory+limit)
-	require.LessOrEqual(t, peaks[1], peaks[0]+peaks[0]/4+memoryBeside/4, "the second round takes more memory than the first one")
+	require.LessOrEqual(t, peaks[1], peaks[0]+growth, "the second round takes more memory than the first one")
 	backAtRest(t, c, at)
 }
