@@ -52,7 +52,7 @@ func buildPrograms(t *testing.T) (dir string) {
 	require.NoError(t, err)
 	dir, err = os.MkdirTemp("", "durable-mcp-e2e-") //nolint:usetesting // other tests need it too
 	require.NoError(t, err)
-	args := []string{"build", "-ldflags=-s -w", "-buildvcs=false", "-o", dir + string(filepath.Separator), "./e2e/containers/standin"}
+	args := []string{"build", "-trimpath", "-ldflags=-s -w", "-buildvcs=false", "-o", dir + string(filepath.Separator), "./e2e/containers/standin"}
 	for _, match := range packages.FindAllStringSubmatch(string(dockerfile), -1) {
 		args = append(args, match[1])
 	}
