@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 )
 
 // listener is a stream for what the server says by itself.
@@ -11,6 +12,9 @@ type listener struct {
 	subscription json.RawMessage // the newest revision's; else nil
 	kinds        map[string]bool
 	send         func(json.RawMessage)
+
+	mu   sync.Mutex
+	gone bool // nothing may be sent: its stream ends
 }
 
 // changed says that the tools have changed.
@@ -22,24 +26,35 @@ func (s *server) changed() {
 	}
 	s.mu.Unlock()
 	for _, l := range list {
-		switch {
-		case l.subscription == nil:
-			l.send(json.RawMessage(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`))
-		case l.kinds["toolsListChanged"]:
-			l.send(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":%s}}}`, l.subscription))
-		}
+		l.changed()
 	}
 }
 
-// join adds a listener until the returned function is called.
+func (l *listener) changed() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.gone:
+	case l.subscription == nil:
+		l.send(json.RawMessage(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`))
+	case l.kinds["toolsListChanged"]:
+		l.send(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":%s}}}`, l.subscription))
+	}
+}
+
+// join adds a listener until the returned function is called, which waits for what
+// is being sent to it.
 func (s *server) join(l *listener) func() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.listeners[l] = struct{}{}
 	return func() {
 		s.mu.Lock()
-		defer s.mu.Unlock()
 		delete(s.listeners, l)
+		s.mu.Unlock()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.gone = true
 	}
 }
 
