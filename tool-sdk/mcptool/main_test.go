@@ -40,25 +40,15 @@ func TestMain(m *testing.M) {
 		runChild()
 		return
 	}
-	os.Exit(leakless(func() int { return withServer(m.Run) }))
+	goleak.VerifyTestMain(withServer{m})
 }
 
-// leakless runs tests, and fails if a goroutine outlives them and what they share.
-func leakless(run func() int) int {
-	code := run()
-	if code != 0 {
-		return code
-	}
-	if err := goleak.Find(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return 0
-}
+// withServer are the tests of the package, with the dev server that they share.
+type withServer struct{ tests *testing.M }
 
-func withServer(run func() int) int {
+func (w withServer) Run() int {
 	if os.Getenv("TEMPORAL_CLI") == "" {
-		return run()
+		return w.tests.Run()
 	}
 	s, err := startServer(
 		"nexusoperation.enableStandalone=true",
@@ -72,7 +62,7 @@ func withServer(run func() int) int {
 	}
 	server = s
 	defer func() { s.Client().Close(); _ = s.Stop() }()
-	return run()
+	return w.tests.Run()
 }
 
 func startServer(config ...string) (*testsuite.DevServer, error) {

@@ -38,27 +38,19 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(leakless(func() int {
-		defer func() {
-			if devServerStop != nil {
-				devServerStop()
-			}
-		}()
-		return m.Run()
-	}))
+	goleak.VerifyTestMain(withServer{m})
 }
 
-// leakless runs tests, and fails if a goroutine outlives them and what they share.
-func leakless(run func() int) int {
-	code := run()
-	if code != 0 {
-		return code
-	}
-	if err := goleak.Find(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return 0
+// withServer are the tests of the package, with the dev server that they share.
+type withServer struct{ tests *testing.M }
+
+func (w withServer) Run() int {
+	defer func() {
+		if devServerStop != nil {
+			devServerStop()
+		}
+	}()
+	return w.tests.Run()
 }
 
 // quiet is the logger of clients and Workers whose errors are part of the test.

@@ -36,25 +36,15 @@ func TestMain(m *testing.M) {
 	case len(os.Args) > 1 && os.Args[1] == scripted:
 		os.Exit(scriptedServer(os.Args[2:]))
 	}
-	os.Exit(leakless(func() int { return withTemporal(m.Run) }))
+	goleak.VerifyTestMain(withTemporal{m})
 }
 
-// leakless runs tests, and fails if a goroutine outlives them and what they share.
-func leakless(run func() int) int {
-	code := run()
-	if code != 0 {
-		return code
-	}
-	if err := goleak.Find(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return 0
-}
+// withTemporal are the tests of the package, with the dev server that they share.
+type withTemporal struct{ tests *testing.M }
 
-func withTemporal(run func() int) int {
+func (w withTemporal) Run() int {
 	if os.Getenv("TEMPORAL_CLI") == "" {
-		return run()
+		return w.tests.Run()
 	}
 	s, err := testsuite.StartDevServer(context.Background(), testsuite.DevServerOptions{
 		ExistingPath:  os.Getenv("TEMPORAL_CLI"),
@@ -71,7 +61,7 @@ func withTemporal(run func() int) int {
 	}
 	devServer = s
 	defer func() { s.Client().Close(); _ = s.Stop() }()
-	return run()
+	return w.tests.Run()
 }
 
 func devClient(t *testing.T) client.Client {
