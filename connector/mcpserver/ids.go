@@ -101,11 +101,15 @@ func encodeMember(object json.RawMessage, member string) json.RawMessage {
 // requestID returns the ID of a single request as it was sent, or nil where there
 // is none that JSON-RPC allows.
 func requestID(message []byte) json.RawMessage {
-	o, err := contract.ParseObject(message)
-	if err != nil || !o.Has("method") {
+	o, _ := contract.ParseObject(message)
+	return idOf(o)
+}
+
+func idOf(message contract.Object) json.RawMessage {
+	if !message.Has("method") {
 		return nil
 	}
-	switch id := o.Get("id"); contract.TypeName(id) {
+	switch id := message.Get("id"); contract.TypeName(id) {
 	case "a string", "a number":
 		return id
 	}

@@ -141,15 +141,13 @@ func (c *stdioConn) deliver(line []byte) {
 
 // deliverOne hands one message to Read, or answers it with what is wrong with it.
 func (c *stdioConn) deliverOne(raw json.RawMessage, b *batch) {
-	id := requestID(raw)
+	o, _ := contract.ParseObject(raw)
+	id := idOf(o)
 	if problem := checkID(id); problem != "" {
 		c.refuse(b, id, jsonrpc.CodeInvalidRequest, problem)
 		return
 	}
-	if id != nil {
-		raw = encodeMember(raw, "id")
-	}
-	msg, err := jsonrpc.DecodeMessage(raw)
+	msg, err := decodeMessage(raw, o, id)
 	if err != nil {
 		c.refuse(b, id, jsonrpc.CodeParseError, fmt.Sprintf("The line is no JSON-RPC message: %v", err))
 		return
@@ -173,6 +171,25 @@ func (c *stdioConn) deliverOne(raw json.RawMessage, b *batch) {
 	case c.messages <- msg:
 	case <-c.closing:
 	}
+}
+
+// decodeMessage is jsonrpc.DecodeMessage, which takes 64 KiB of memory for each
+// request, however small. What is no proper request goes that way all the same: a
+// response, and what is wrong.
+func decodeMessage(raw json.RawMessage, o contract.Object, id json.RawMessage) (jsonrpc.Message, error) {
+	var method string
+	if string(o.Get("jsonrpc")) != `"2.0"` || id == nil || json.Unmarshal(o.Get("method"), &method) != nil {
+		return jsonrpc.DecodeMessage(raw)
+	}
+	var value any // a string or a float64
+	if err := json.Unmarshal(encodeID(id), &value); err != nil {
+		return nil, err
+	}
+	sdkID, err := jsonrpc.MakeID(value)
+	if err != nil {
+		return nil, err
+	}
+	return &jsonrpc.Request{ID: sdkID, Method: method, Params: o.Get("params")}, nil
 }
 
 var errFrameTooLong = errors.New("mcpserver: the frame is too long")

@@ -23,6 +23,7 @@ import (
 type Client struct {
 	temporal client.Client
 	recent   recent
+	runs     runs
 	served   atomic.Bool // Temporal has started or shown an operation: it knows the namespace
 	starts   pool
 	polls    polls
@@ -119,7 +120,10 @@ func (c *Client) Start(ctx context.Context, call Call) (id string, err error) {
 	var pause backoff
 	for {
 		err := c.starts.do(ctx, func() error {
-			_, err := nc.ExecuteOperation(ctx, call.Tool.Name, resultmap.RawValue(input), options)
+			h, err := nc.ExecuteOperation(ctx, call.Tool.Name, resultmap.RawValue(input), options)
+			if err == nil {
+				c.runs.add(id, h.GetRunID())
+			}
 			return err
 		})
 		var started *serviceerror.NexusOperationExecutionAlreadyStarted
@@ -237,8 +241,9 @@ func (c *Client) wait(ctx context.Context, id string, budget time.Duration) (jso
 	}
 	var pause backoff
 	for {
-		output, err := c.polls.get(poll, id)
+		output, err := c.polls.get(poll, id, c.runs.of(id))
 		if err == nil {
+			c.runs.forget(id)
 			c.served.Store(true)
 			return resultmap.JSON(output)
 		}
@@ -246,6 +251,7 @@ func (c *Client) wait(ctx context.Context, id string, budget time.Duration) (jso
 			return nil, context.Cause(poll)
 		}
 		if !c.transient(err) {
+			c.runs.forget(id)
 			return nil, c.waitFailure(ctx, id, err)
 		}
 		if !pause.sleep(poll) {

@@ -17,8 +17,10 @@ import (
 	"github.com/durable-mcp/durable-mcp/tool-sdk/resultmap"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"
+	"google.golang.org/grpc"
 )
 
 const (
@@ -32,16 +34,22 @@ func connect(t *testing.T) (*operation.Client, *temporaltest.Frontend) {
 	temporal := temporaltest.Start()
 	t.Cleanup(temporal.Close)
 	temporal.Handle(service, tool, func(_ context.Context, input json.RawMessage) (json.RawMessage, error) { return input, nil })
+	return dialOperations(t, temporal), temporal
+}
+
+func dialOperations(t *testing.T, temporal *temporaltest.Frontend, options ...grpc.DialOption) *operation.Client {
+	t.Helper()
 	temporalClient, err := client.NewLazyClient(client.Options{
-		HostPort:     temporal.Address(),
-		Interceptors: []interceptor.ClientInterceptor{operation.Interceptor()},
-		Logger:       quiet{},
+		HostPort:          temporal.Address(),
+		Interceptors:      []interceptor.ClientInterceptor{operation.Interceptor()},
+		Logger:            quiet{},
+		ConnectionOptions: client.ConnectionOptions{DialOptions: options},
 	})
 	require.NoError(t, err)
 	t.Cleanup(temporalClient.Close)
 	c, err := operation.New(temporalClient, operation.Options{Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
-	return c, temporal
+	return c
 }
 
 type quiet struct{}
@@ -88,6 +96,31 @@ func TestIDs(t *testing.T) {
 			require.NotEqual(t, id, again)
 		})
 	}
+}
+
+// TestPollNamesTheRun: who started a call asks Temporal for its run, which costs the
+// server less than to look for the ID's latest one.
+func TestPollNamesTheRun(t *testing.T) {
+	t.Parallel()
+
+	_, temporal := connect(t)
+	var runs []string
+	c := dialOperations(t, temporal, grpc.WithChainUnaryInterceptor(
+		func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+			if poll, ok := req.(*workflowservice.PollNexusOperationExecutionRequest); ok {
+				runs = append(runs, poll.GetRunId())
+			}
+			return invoke(ctx, method, req, reply, conn, options...)
+		}))
+	one := call(`{"n":1}`)
+	id, err := c.Start(t.Context(), one)
+	require.NoError(t, err)
+	for range 2 { // the second time it is an ID like any other
+		result, err := c.Result(t.Context(), id, one.Tool, time.Minute)
+		require.NoError(t, err)
+		require.JSONEq(t, `{"n":1}`, string(result.Structured()))
+	}
+	require.Equal(t, []string{"run", ""}, runs)
 }
 
 func TestOwnsNothingElse(t *testing.T) {

@@ -38,6 +38,7 @@ const (
 // wait is one operation that somebody waits for.
 type wait struct {
 	id     string
+	run    string // empty where it is not known
 	ctx    context.Context
 	opened time.Time
 	yield  context.CancelCauseFunc // ends the open poll
@@ -50,8 +51,8 @@ var errTurnOver = errors.New("operation: another wait takes its turn")
 
 // get returns the output of a closed operation, or the error of the poll. It
 // returns soon after ctx ends, which must have no deadline.
-func (p *polls) get(ctx context.Context, id string) (converter.RawValue, error) {
-	w := &wait{id: id, ctx: ctx, done: make(chan struct{})}
+func (p *polls) get(ctx context.Context, id, run string) (converter.RawValue, error) {
+	w := &wait{id: id, run: run, ctx: ctx, done: make(chan struct{})}
 	p.mu.Lock()
 	full := len(p.open) >= maxOpenPolls
 	if full {
@@ -75,12 +76,15 @@ func (p *polls) get(ctx context.Context, id string) (converter.RawValue, error) 
 	}
 }
 
+func (p *polls) handle(w *wait) client.NexusOperationHandle {
+	return p.temporal.GetNexusOperationHandle(client.GetNexusOperationHandleOptions{OperationID: w.id, RunID: w.run})
+}
+
 // closed reports whether the operation has closed. Not to know is no error.
 func (p *polls) closed(w *wait) bool {
 	closed := false
 	_ = p.looks.do(w.ctx, func() error {
-		d, err := p.temporal.GetNexusOperationHandle(client.GetNexusOperationHandleOptions{OperationID: w.id}).
-			Describe(w.ctx, client.DescribeNexusOperationOptions{})
+		d, err := p.handle(w).Describe(w.ctx, client.DescribeNexusOperationOptions{})
 		closed = err == nil && statuses[d.Status] != Running
 		return err
 	})
@@ -94,7 +98,7 @@ func (p *polls) start(w *wait) {
 	p.open[w] = struct{}{}
 	go func() {
 		var output converter.RawValue
-		err := p.temporal.GetNexusOperationHandle(client.GetNexusOperationHandleOptions{OperationID: w.id}).Get(ctx, &output)
+		err := p.handle(w).Get(ctx, &output)
 		turnOver := err != nil && errors.Is(context.Cause(ctx), errTurnOver)
 		cancel(nil)
 		p.mu.Lock()

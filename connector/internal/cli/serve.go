@@ -5,8 +5,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"os"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -48,10 +46,7 @@ func (e env) serve(c *cli.Context) error {
 		return err
 	}
 	defer done()
-	if os.Getenv("GOGC") == "" {
-		// A connector mostly waits: memory is dearer to it than collections.
-		debug.SetGCPercent(50)
-	}
+	paceCollections()
 	grace := c.Duration(flagShutdownTimeout)
 	if c.String(flagTransport) == "stdio" {
 		s.logger.Info("serving MCP over stdio", "temporal", s.client.HostPort, "namespace", s.client.Namespace)
