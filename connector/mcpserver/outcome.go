@@ -19,26 +19,36 @@ const (
 // clientRequest is what every request tells of its client.
 type clientRequest interface {
 	ProtocolVersion() string
-	ClientCapabilities() *mcp.ClientCapabilities
 	GetExtra() *mcp.RequestExtra
 	GetParams() mcp.Params
+}
+
+// declared returns the capabilities that the client of a request of 2026-07-28 or
+// later declared in it, by name. The SDK, which has checked them, decodes them anew
+// for everybody who asks.
+func declared(req clientRequest) map[string]any {
+	if !isModern(req.ProtocolVersion()) {
+		return nil
+	}
+	capabilities, _ := req.GetParams().GetMeta()[mcp.MetaKeyClientCapabilities].(map[string]any)
+	return capabilities
 }
 
 // takesInput tells which requests for input the client of a call answers; nil for
 // a client that answers none.
 func takesInput(req clientRequest) func(method string) bool {
-	c := req.ClientCapabilities()
-	if c == nil || !isModern(req.ProtocolVersion()) {
+	capabilities := declared(req)
+	if capabilities == nil {
 		return nil
 	}
 	return func(method string) bool {
 		switch method {
 		case "elicitation/create":
-			return c.Elicitation != nil
+			return capabilities["elicitation"] != nil
 		case "sampling/createMessage":
-			return c.Sampling != nil //nolint:staticcheck // deprecated, and asked for until it is gone
+			return capabilities["sampling"] != nil
 		case "roots/list":
-			return c.RootsV2 != nil //nolint:staticcheck // as above
+			return capabilities["roots"] != nil
 		}
 		return false
 	}

@@ -47,7 +47,9 @@ func (s *Server) addTaskMethods() error {
 
 // wantsTask reports whether the client declared the tasks extension.
 func (s *Server) wantsTask(req *mcp.CallToolRequest) bool {
-	return !s.options.DisableTasks && isModern(req.ProtocolVersion()) && declaresTasks(req.ClientCapabilities())
+	extensions, _ := declared(req)["extensions"].(map[string]any)
+	_, tasks := extensions[tasksExtension]
+	return tasks && !s.options.DisableTasks
 }
 
 func declaresTasks(c *mcp.ClientCapabilities) bool {

@@ -97,17 +97,24 @@ func syncSides(b *testing.B, temporal *harness.Temporal) (raw, connector *side) 
 		&side{name: "connector", call: tool(session, "echo", arguments)}
 }
 
-// BenchmarkSyncCall is one call at a time.
+// BenchmarkSyncCall is one call after the other, and one at a time at any moment.
 func BenchmarkSyncCall(b *testing.B) {
-	raw, connector := syncSides(b, server(b))
-	compareSingle(b, 20, raw, connector)
-	relate(b, "ratio", byLatency, connector, raw)
+	b.Run("in-turn", func(b *testing.B) {
+		raw, connector := syncSides(b, server(b))
+		compare(b, 1, 20, raw, connector)
+		relate(b, "ratio", byLatency, connector, raw)
+	})
+	b.Run("any-time", func(b *testing.B) {
+		raw, connector := syncSides(b, server(b))
+		compareSingle(b, 20, raw, connector)
+		relate(b, "ratio", byLatency, connector, raw)
+	})
 }
 
 // BenchmarkConcurrentCalls is 32 callers at once.
 func BenchmarkConcurrentCalls(b *testing.B) {
 	const callers = 32
 	raw, connector := syncSides(b, server(b))
-	compare(b, callers, 8*callers, raw, connector)
+	compareLonger(b, 4, callers, 8*callers, raw, connector) // to tell a twentieth
 	relate(b, "ratio", bySpeed, connector, raw)
 }

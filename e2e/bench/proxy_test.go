@@ -122,7 +122,7 @@ func BenchmarkConcurrentProxiedCalls(b *testing.B) {
 	const callers = 32
 	r := newRoute(b, server(b))
 	parts, byHand, repeated, once := r.parts(), r.byHand(), r.repeated(), r.once()
-	compare(b, callers, 8*callers, parts, byHand, repeated, once) // a long round: its last calls have the machine to themselves
+	compareLonger(b, 4, callers, 8*callers, parts, byHand, repeated, once) // a long round: its last calls have the machine to themselves
 	relate(b, "ratio", bySpeed, repeated, parts)
 	relate(b, "once-ratio", bySpeed, once, parts)
 	relate(b, "by-hand-ratio", bySpeed, repeated, byHand)

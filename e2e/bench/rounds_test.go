@@ -38,8 +38,14 @@ type round struct {
 // other. The order of the turns changes, since the server slows down as it fills.
 func compare(b *testing.B, callers, calls int, sides ...*side) {
 	b.Helper()
-	calls = brief(calls, callers)
-	measure(b, sides, func() {
+	compareLonger(b, 1, callers, calls, sides...)
+}
+
+// compareLonger is compare for so many times as long.
+func compareLonger(b *testing.B, times, callers, calls int, sides ...*side) {
+	b.Helper()
+	calls, times = brief(calls, callers), brief(times, 1)
+	measure(b, times, sides, func() {
 		for _, i := range rand.Perm(len(sides)) {
 			sides[i].atOnce(b, callers, calls)
 		}
@@ -51,10 +57,10 @@ func compare(b *testing.B, callers, calls int, sides ...*side) {
 func compareSingle(b *testing.B, calls int, sides ...*side) {
 	b.Helper()
 	calls = brief(calls, 1)
-	measure(b, sides, func() { alternate(b, calls, sides) })
+	measure(b, 1, sides, func() { alternate(b, calls, sides) })
 }
 
-func measure(b *testing.B, sides []*side, round func()) {
+func measure(b *testing.B, times int, sides []*side, round func()) {
 	b.Helper()
 	if !testing.Short() {
 		round()
@@ -63,7 +69,9 @@ func measure(b *testing.B, sides []*side, round func()) {
 		}
 	}
 	for b.Loop() {
-		round()
+		for range times {
+			round()
+		}
 	}
 	for _, s := range sides {
 		s.report(b)

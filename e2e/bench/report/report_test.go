@@ -37,8 +37,8 @@ func TestDocumentsAreMadeOfTheResults(t *testing.T) {
 
 const output = `goos: linux
 cpu: AMD EPYC
-BenchmarkSyncCall
-BenchmarkSyncCall-2        	     238	 100003534 ns/op	        51.81 connector-p50-ms	         1.073 ratio	        48.28 raw-p50-ms
+BenchmarkSyncCall/in-turn
+BenchmarkSyncCall/in-turn-2        	     238	 100003534 ns/op	        51.81 connector-p50-ms	         1.073 ratio	        48.28 raw-p50-ms
 BenchmarkGrowth/callers=16-2         	       3	         1e+03 raw-sync-calls/s
 BenchmarkOneProcessor      	 1	 5 ns/op
 --- SKIP: BenchmarkSkipped
@@ -51,7 +51,7 @@ func TestParse(t *testing.T) {
 	found, err := report.Parse(strings.NewReader(output))
 	require.NoError(t, err)
 	require.Equal(t, map[string]map[string]float64{
-		"SyncCall":          {"ns/op": 100003534, "connector-p50-ms": 51.81, "ratio": 1.073, "raw-p50-ms": 48.28},
+		"SyncCall/in-turn":  {"ns/op": 100003534, "connector-p50-ms": 51.81, "ratio": 1.073, "raw-p50-ms": 48.28},
 		"Growth/callers=16": {"raw-sync-calls/s": 1000},
 		"OneProcessor":      {"ns/op": 5},
 	}, found)
@@ -72,7 +72,7 @@ func TestDocumentSaysWhatItKnows(t *testing.T) {
 
 	load := 0.25
 	results := report.Results{
-		"SyncCall": {Measured: "2026-11-30", Load: &load, Machine: machine("fast"), Metrics: map[string]float64{
+		"SyncCall/in-turn": {Measured: "2026-11-30", Load: &load, Machine: machine("fast"), Metrics: map[string]float64{
 			"raw-p50-ms": 48.28, "connector-p50-ms": 51.81, "ratio": 1.073, "ratio-min": 1.05, "ratio-max": 1.1,
 		}},
 		"ConcurrentCalls": {Measured: "2026-11-30", Load: &load, Machine: machine("fast"), Metrics: map[string]float64{
@@ -85,7 +85,7 @@ func TestDocumentSaysWhatItKnows(t *testing.T) {
 	require.Len(t, documents, 1, "there is nothing to draw")
 	text := string(documents[report.DocumentFile])
 	for _, want := range []string{
-		"| a sync call, one at a time, p50 | 48.3 ms | 51.8 ms | 1.07 (1.05–1.10) | 1.05, **missed** |",
+		"| a sync call, one after the other, p50 | 48.3 ms | 51.8 ms | 1.07 (1.05–1.10) | 1.05, **missed** |",
 		"| sync calls, 32 callers | 1,234 calls/s | 1,173 calls/s | 0.95 | 0.95 |",
 		"| warm `tools/list` of 1,000 tools over 20 services, p50 | 5.40 ms | 5 ms, **missed** |",
 		"| history of a sync call | – | – | – | 1.10 |",
