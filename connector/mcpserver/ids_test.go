@@ -31,6 +31,8 @@ func TestStdioKeepsIDs(t *testing.T) {
 		p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"ping"}`, id))
 		require.Equal(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{}}`, id)+"\n", p.line())
 	}
+	p.send(`{"id":9007199254740993,"method":"pi\u006eg","jsonrpc":"2\u002e0"}`)
+	require.Equal(t, `{"jsonrpc":"2.0","id":9007199254740993,"result":{}}`+"\n", p.line())
 	p.send(`{"jsonrpc":"2.0","id":8,"method":"ping","params":` + strings.Repeat(`{"a":`, 2000) + "1" + strings.Repeat("}", 2000) + "}")
 	require.EqualValues(t, 8, p.read().ID)
 	p.send(`{"jsonrpc":"2.0","id":9,"method":"ping"}{"jsonrpc":"2.0","id":10,"method":"ping"}`)

@@ -179,7 +179,7 @@ func (c *stdioConn) deliverOne(raw json.RawMessage, b *batch) {
 func decodeMessage(raw json.RawMessage, o contract.Object, id json.RawMessage) (jsonrpc.Message, error) {
 	var method string
 	if string(o.Get("jsonrpc")) != `"2.0"` || id == nil || json.Unmarshal(o.Get("method"), &method) != nil {
-		return jsonrpc.DecodeMessage(raw)
+		return jsonrpc.DecodeMessage(encodeMember(raw, "id"))
 	}
 	var value any // a string or a float64
 	if err := json.Unmarshal(encodeID(id), &value); err != nil {
