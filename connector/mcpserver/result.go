@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -17,6 +18,17 @@ const firstStructured = "2025-06-18"
 
 func isModern(version string) bool { return version >= firstModern }
 
+// agreed returns the revision of a session whose client asks for one: a later one has
+// no sessions, and an unknown one is answered with the latest that has (MCP,
+// lifecycle, "Version Negotiation").
+func agreed(version string) string {
+	sessions := slices.DeleteFunc(mcp.SupportedProtocolVersions(), isModern) // newest first
+	if slices.Contains(sessions, version) {
+		return version
+	}
+	return sessions[0]
+}
+
 // rawResult is a result as bytes. The SDK's own types would decode numbers to
 // float64 and drop what they do not know.
 type rawResult struct {
@@ -27,7 +39,7 @@ type rawResult struct {
 // newResult returns a result with the members of o. The SDK sets resultType only
 // on its own types.
 func newResult(o contract.Object, modern bool) *rawResult {
-	if modern && !o.Has("resultType") {
+	if modern && contract.IsNull(o.Get("resultType")) {
 		o.Set("resultType", contract.Quote("complete"))
 	}
 	return &rawResult{object: o}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -20,11 +21,14 @@ func TestNoContent(t *testing.T) {
 	server, temporal := start(t, mcpserver.Options{})
 	temporal.Serve("tools", `{"tools":[{"name":"silent","inputSchema":{"type":"object"},"_meta":{"io.temporal/encoding":"mcp"}}]}`,
 		map[string]temporaltest.Handler{"silent": func(context.Context, json.RawMessage) (json.RawMessage, error) {
-			return json.RawMessage(`{"content":null}`), nil
+			return json.RawMessage(`{"resultType":null,"content":null}`), nil
 		}})
 	server.Catalog().Refresh(t.Context())
 	w := deliver(t, server, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"silent","arguments":{}}}`)
-	require.Contains(t, w.Body.String(), `"result":{"content":[]}`)
+	require.Contains(t, w.Body.String(), `"content":[]}`)
+	p := stdio(t, server, time.Second)
+	p.send(modern(1, "tools/call", `"name":"silent","arguments":{}`))
+	require.Contains(t, string(p.read().Result), `{"resultType":"complete","content":[],`)
 }
 
 func TestLegacyClientsSeeObjectsOnly(t *testing.T) {
@@ -43,18 +47,22 @@ func TestLegacyClientsSeeObjectsOnly(t *testing.T) {
 	require.Contains(t, string(byID["2"].Result), `"structuredContent":9007199254740993`)
 	require.Contains(t, string(byID["2"].Result), `"resultType":"complete"`)
 
-	legacy := stdio(t, server, time.Second)
-	legacy.send(initialize)
-	require.Equal(t, "init", legacy.read().ID)
-	legacy.send(initialized, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
-	list := string(legacy.read().Result)
-	require.NotContains(t, list, "outputSchema")
-	require.NotContains(t, list, "ttlMs")
-	legacy.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"count"}}`)
-	result := string(legacy.read().Result)
-	require.Contains(t, result, `"text":"9007199254740993"`)
-	require.NotContains(t, result, "structuredContent")
-	require.NotContains(t, result, "resultType")
+	for asked, agreed := range map[string]string{
+		"2025-06-18": "2025-06-18", "2026-07-28": "2025-11-25", "2999-01-01": "2025-11-25", "1999-01-01": "2025-11-25",
+	} {
+		legacy := stdio(t, server, time.Second)
+		legacy.send(strings.Replace(initialize, "2025-06-18", asked, 1))
+		require.Contains(t, string(legacy.read().Result), `"protocolVersion":"`+agreed+`"`, asked)
+		legacy.send(initialized, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+		list := string(legacy.read().Result)
+		require.NotContains(t, list, "outputSchema", asked)
+		require.NotContains(t, list, "ttlMs", asked)
+		legacy.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"count"}}`)
+		result := string(legacy.read().Result)
+		require.Contains(t, result, `"text":"9007199254740993"`, asked)
+		require.NotContains(t, result, "structuredContent", asked)
+		require.NotContains(t, result, "resultType", asked)
+	}
 }
 
 // Structured content that the client's revision does not have is text, so that no

@@ -180,6 +180,10 @@ func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 			if err := s.checkTaskRequest(r); err != nil {
 				return nil, err
 			}
+		case *mcp.ServerRequest[*mcp.InitializeParams]:
+			if r.Params != nil { // the SDK keeps what was asked for as what was agreed on
+				r.Params.ProtocolVersion = agreed(r.Params.ProtocolVersion)
+			}
 		case *mcp.SubscriptionsListenRequest:
 			openStream(ctx)
 			var cancel context.CancelFunc

@@ -251,7 +251,9 @@ func (c *Client) wait(ctx context.Context, id string, budget time.Duration) (jso
 			return nil, context.Cause(poll)
 		}
 		if !c.transient(err) {
-			c.runs.forget(id)
+			if c.runs.forget(id) && errors.As(err, new(*serviceerror.NotFound)) {
+				continue // the run is gone, and its ID may be that of another one by now
+			}
 			return nil, c.waitFailure(ctx, id, err)
 		}
 		if !pause.sleep(poll) {

@@ -21,6 +21,8 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 const (
@@ -123,6 +125,27 @@ func TestPollNamesTheRun(t *testing.T) {
 	require.Equal(t, []string{"run", ""}, runs)
 }
 
+// A run that is gone says nothing of its ID: another process may have started the call
+// anew.
+func TestRunIsGone(t *testing.T) {
+	t.Parallel()
+
+	_, temporal := connect(t)
+	c := dialOperations(t, temporal, grpc.WithChainUnaryInterceptor(
+		func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+			if poll, ok := req.(*workflowservice.PollNexusOperationExecutionRequest); ok && poll.GetRunId() != "" {
+				return status.Error(codes.NotFound, "no such run")
+			}
+			return invoke(ctx, method, req, reply, conn, options...)
+		}))
+	one := call(`{"n":1}`)
+	id, err := c.Start(t.Context(), one)
+	require.NoError(t, err)
+	result, err := c.Result(t.Context(), id, one.Tool, time.Minute)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"n":1}`, string(result.Structured()))
+}
+
 func TestOwnsNothingElse(t *testing.T) {
 	t.Parallel()
 
@@ -218,7 +241,12 @@ func TestIdempotencyOfRounds(t *testing.T) {
 	} {
 		id, err := c.Start(t.Context(), one)
 		require.NoError(t, err)
-		require.Len(t, temporal.Operations(service), n+1, "each round runs")
+		operations := temporal.Operations(service)
+		require.Len(t, operations, n+1, "each round runs")
+		key := operations[n].GetNexusHeader()[contract.HeaderIdempotencyKey]
+		require.Equal(t, n == 0, key == "k")
+		require.Regexp(t, `^k(/[0-9a-f]{32})?$`, key)
+		require.False(t, seen[key], "what keeps answers by the key would answer with the round before")
 		require.False(t, seen[id])
 		seen[id] = true
 		again, err := c.Start(t.Context(), one)

@@ -75,6 +75,11 @@ func (c Call) headers() (map[string]string, error) {
 			return nil, err
 		}
 		h[contract.HeaderIdempotencyKey] = c.IdempotencyKey
+		// Who keeps the answer to a key must not answer the next round with the
+		// request for input of the one before it.
+		if round := c.round(); round != "" {
+			h[contract.HeaderIdempotencyKey] += "/" + round
+		}
 	}
 	size := 0
 	for k, v := range h {

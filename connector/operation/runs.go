@@ -28,8 +28,11 @@ func (r *runs) of(id string) string {
 	return r.ids[id]
 }
 
-func (r *runs) forget(id string) {
+// forget reports whether there was something to forget.
+func (r *runs) forget(id string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	_, known := r.ids[id]
 	delete(r.ids, id)
+	return known
 }

@@ -157,7 +157,7 @@ func (w *world) temporalImage(t *testing.T, name string) (tag string) {
 	t.Logf("no registry has %s: %v; taking %s", name, err, cli)
 	users := filepath.Join(t.TempDir(), "passwd")
 	require.NoError(t, os.WriteFile(users, []byte("temporal:x:1000:1000::/home/temporal:/sbin/nologin\n"), 0o644))
-	return w.imageOf(t, "temporal", "FROM scratch\nCOPY passwd /etc/passwd\nCOPY temporal /temporal\nUSER 1000:1000\nENTRYPOINT [\"/temporal\"]\n",
+	return w.imageOf(t, "temporal", "FROM scratch\nCOPY passwd /etc/passwd\nCOPY temporal /usr/local/bin/temporal\nUSER 1000:1000\nENTRYPOINT [\"temporal\"]\n",
 		map[string]string{"passwd": users, "temporal": cli})
 }
 

@@ -129,6 +129,16 @@ type activityInput struct {
 	Call      call
 }
 
+// fits returns an error for arguments that leave the activity no room for the call
+// beside them: Temporal bounds what it is started with together.
+func (in activityInput) fits() error {
+	about, err := json.Marshal(in.Call)
+	if err != nil {
+		return err
+	}
+	return contract.CheckSize("arguments", make([]byte, len(in.Arguments)+len(about)+contract.PayloadOverhead))
+}
+
 // activityRunner is an activity operation without its types.
 type activityRunner struct {
 	name    string
@@ -169,6 +179,9 @@ func (a *activityRunner) operation() (nexus.Operation[activityInput, converter.R
 // start schedules the activity. Its ID is that of the Nexus request, so a start
 // that is delivered again finds the first one, also after it closed.
 func (a *activityRunner) start(ctx context.Context, nc temporalnexus.NexusClient, in activityInput, options temporalnexus.StartTemporalOperationOptions) (temporalnexus.TemporalOperationResult[converter.RawValue], error) {
+	if err := in.fits(); err != nil {
+		return temporalnexus.TemporalOperationResult[converter.RawValue]{}, err
+	}
 	name := activityName(nexus.ExtractHandlerInfo(ctx).Service, a.name)
 	id := a.name + "-" + options.RequestID
 	started, err := temporalnexus.StartUntypedActivity[converter.RawValue](ctx, nc, client.StartActivityOptions{

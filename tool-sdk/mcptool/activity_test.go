@@ -160,6 +160,9 @@ func TestFailuresOfAnActivity(t *testing.T) {
 	require.Equal(t, contract.CodePayloadTooLarge, fail.Code)
 	require.Contains(t, fail.Message, "The result would take 2097154 bytes")
 	require.EqualValues(t, 7, runs.Load(), "none of them ran twice")
+	fail = c.fails("once", `{"mode":"`+strings.Repeat("x", contract.PayloadLimit-contract.PayloadOverhead-len(`{"mode":""}`))+`"}`)
+	require.Equal(t, contract.CodePayloadTooLarge, fail.Code, "the activity is started with more than its arguments: %s", fail.Message)
+	require.EqualValues(t, 7, runs.Load())
 
 	require.Equal(t, `"retry"`, c.ok("once", `{"mode":"retry"}`))
 	require.EqualValues(t, 3, retries.Load())

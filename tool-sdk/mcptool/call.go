@@ -47,7 +47,8 @@ func CallMeta(ctx context.Context) json.RawMessage { return callOf(ctx).Meta }
 
 // IdempotencyKey returns the caller's name for this one call, the same over all
 // attempts, in the same places as [CallMeta]. It is empty where the caller gave
-// none.
+// none. A call that goes on with what its tool has asked for is another one, with a
+// key that starts with the first one's.
 func IdempotencyKey(ctx context.Context) string { return callOf(ctx).IdempotencyKey }
 
 // Caller returns a hash of who calls, in the same places as [CallMeta]. It tells

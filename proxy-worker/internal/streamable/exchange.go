@@ -137,8 +137,10 @@ func (l *link) errorBody(m mcpclient.Message, resp *http.Response, session bool)
 		if session && resp.StatusCode == http.StatusBadRequest && (code == codeBadSession || code == codeNoSession) {
 			return nil, sessionEnded(refusal)
 		}
-		// These three say by their status alone what is to be done about them.
-		if !refusal.Lost && resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusTooManyRequests {
+		// These say by their status alone what is to be done about them; and where the
+		// server, or what stands before it, failed with the request in its hands, an
+		// error that names no request does not say that it did not run.
+		if !refusal.Lost && refusal.Outcome != mcpclient.Sent && resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusTooManyRequests {
 			return raw, nil
 		}
 	case malformed, foreign:

@@ -196,6 +196,8 @@ func TestOutcomes(t *testing.T) {
 		"429 date":  {status(429, "", "Retry-After", time.Now().Add(48*time.Hour).UTC().Format(http.TimeFormat)), refused, true, time.Hour},
 		"500":       {status(500, "oops"), sent, true, 0},
 		"502":       {status(502, "<html>"), sent, true, 0},
+		"502 null":  {status(502, `{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"m"}}`, "Content-Type", "application/json"), sent, true, 0},
+		"500 no ID": {status(500, `{"jsonrpc":"2.0","error":{"code":-32603,"message":"m"}}`, "Content-Type", "application/json"), sent, true, 0},
 		"503":       {status(503, "", "Retry-After", "99999"), sent, true, time.Hour},
 		"503 past":  {status(503, "", "Retry-After", "Wed, 21 Oct 2015 07:28:00 GMT"), sent, true, 0},
 		"202":       {status(202, ""), sent, true, 0},
