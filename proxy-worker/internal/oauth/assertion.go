@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -65,10 +66,14 @@ func newSigner(key crypto.Signer, keyID string) (*signer, error) {
 // curves maps the curve of a key to its algorithm (RFC 7518, section 3.4).
 var curves = map[string]string{"P-256": "ES256", "P-384": "ES384", "P-521": "ES512"}
 
-// ParsePrivateKey reads a private key in PEM. Its error is in words that follow the
+// ParsePrivateKey reads the first private key in PEM. Its error is in words that follow the
 // key's name, and holds nothing of it.
 func ParsePrivateKey(text []byte) (crypto.Signer, error) {
-	block, _ := pem.Decode(text)
+	block, rest := pem.Decode(text)
+	// OpenSSL writes the curve before the key, others a certificate.
+	for block != nil && !strings.HasSuffix(block.Type, "PRIVATE KEY") {
+		block, rest = pem.Decode(rest)
+	}
 	if block == nil {
 		return nil, errNoKey
 	}

@@ -204,6 +204,8 @@ func TestParsePrivateKey(t *testing.T) {
 		der, err := x509.MarshalPKCS8PrivateKey(key)
 		return text("PRIVATE KEY", der, err)
 	}
+	// As OpenSSL has it: openssl ecparam -name secp384r1 -genkey
+	parameters := text("EC PARAMETERS", []byte{6, 5, 0x2b, 0x81, 4, 0, 0x22}, nil)
 	private, curve := newKey(t, "RSA").(*rsa.PrivateKey), newKey(t, "P-384").(*ecdsa.PrivateKey)
 	sec1, err := x509.MarshalECPrivateKey(curve)
 	for name, good := range map[string]string{
@@ -212,6 +214,8 @@ func TestParsePrivateKey(t *testing.T) {
 		"PKCS #8, Ed25519": pkcs8(newKey(t, "Ed25519")),
 		"PKCS #1":          text("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(private), nil),
 		"SEC 1":            "Some words before it.\n" + strings.TrimSpace(text("EC PRIVATE KEY", sec1, err)),
+		"curve first":      parameters + text("EC PRIVATE KEY", sec1, err),
+		"certificate":      text("CERTIFICATE", []byte(secret), nil) + pkcs8(private),
 	} {
 		key, err := oauth.ParsePrivateKey([]byte(good))
 		require.NoError(t, err, name)
@@ -223,6 +227,7 @@ func TestParsePrivateKey(t *testing.T) {
 		"nothing":    "",
 		"no PEM":     secret,
 		"public key": text("PUBLIC KEY", public, err),
+		"curve only": parameters,
 		"garbage":    text("PRIVATE KEY", []byte(secret), nil),
 		"encrypted":  text("ENCRYPTED PRIVATE KEY", []byte(secret), nil),
 		"curve":      pkcs8(newKey(t, "P-224")),
