@@ -12,8 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/modelcontextprotocol/go-sdk/oauthex"
 )
 
 var (
@@ -30,44 +28,6 @@ const (
 	maxServers   = 3 // authorization servers of one resource that are asked
 	maxRedirects = 3
 )
-
-// challenge is what a 401 says about where to go (RFC 9728, section 5.1).
-type challenge struct {
-	server   *url.URL // the MCP server, without query and user info
-	metadata string
-	scopes   []string
-	widens   bool // the token serves, and its scopes do not suffice
-}
-
-func newChallenge(server *url.URL, h http.Header) *challenge {
-	c := &challenge{server: &url.URL{Scheme: server.Scheme, Host: server.Host, Path: server.Path}}
-	// A header that cannot be read leaves the well-known places.
-	parsed, _ := oauthex.ParseWWWAuthenticate(h.Values("WWW-Authenticate"))
-	for _, p := range parsed {
-		if !strings.EqualFold(p.Scheme, "bearer") {
-			continue
-		}
-		if c.metadata == "" {
-			c.metadata = p.Params["resource_metadata"]
-		}
-		if len(c.scopes) == 0 {
-			c.scopes = strings.Fields(p.Params["scope"])
-		}
-	}
-	return c
-}
-
-// ScopesInsufficient reports whether a response asks for a token with more scopes
-// (RFC 6750, section 3.1).
-func ScopesInsufficient(resp *http.Response) bool {
-	if resp.StatusCode != http.StatusForbidden {
-		return false
-	}
-	parsed, _ := oauthex.ParseWWWAuthenticate(resp.Header.Values("WWW-Authenticate"))
-	return slices.ContainsFunc(parsed, func(p oauthex.Challenge) bool {
-		return strings.EqualFold(p.Scheme, "bearer") && p.Params["error"] == "insufficient_scope"
-	})
-}
 
 // found is what discovery found.
 type found struct {

@@ -391,7 +391,7 @@ func TestDiscovery(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		prepare   func(s *server)
-		challenge string // with %s for the server
+		challenge string // with %s for the server, a value a line
 		scope     string
 		resource  string // a path
 		fails     string
@@ -403,6 +403,13 @@ func TestDiscovery(t *testing.T) {
 			},
 			challenge: `Basic realm="x", Bearer error="invalid_token", scope="one two", resource_metadata="%s/meta"`,
 			scope:     "one two", resource: "/mcp",
+		},
+		"challenge beside others": {
+			prepare: func(s *server) {
+				s.paths = map[string]func() any{"/meta": resource(s, "/mcp"), "/.well-known/oauth-authorization-server": s.authorizationServer}
+			},
+			challenge: "Basic realm=\"\"\nBearer error_description=\"\", scope=\"one\", resource_metadata=\"%s/meta\"\nBasic realm=\"",
+			scope:     "one", resource: "/mcp",
 		},
 		"root": {
 			prepare: func(s *server) {
@@ -496,7 +503,7 @@ func TestDiscovery(t *testing.T) {
 			require.Nil(t, source, "nothing is known yet")
 			var challenge []string
 			if c.challenge != "" {
-				challenge = []string{strings.ReplaceAll(c.challenge, "%s", s.URL)}
+				challenge = strings.Split(strings.ReplaceAll(c.challenge, "%s", s.URL), "\n")
 			}
 			err = refused(t, h, s.URL+"/mcp?key=x", "", challenge...)
 			if c.fails != "" {
