@@ -22,7 +22,7 @@ func newChallenge(server *url.URL, h http.Header) *challenge {
 			c.metadata = params["resource_metadata"]
 		}
 		if len(c.scopes) == 0 {
-			c.scopes = strings.Fields(params["scope"])
+			c.scopes = some(strings.Fields(params["scope"]))
 		}
 	}
 	return c
@@ -36,7 +36,16 @@ func ScopesInsufficient(resp *http.Response) bool {
 	})
 }
 
+// What is looked at of all that a server may say.
+const (
+	maxValue  = 8 << 10 // of one header
+	maxScopes = 100
+)
+
 const spaces = " \t"
+
+// some are the scopes, as far as there are not too many.
+func some(scopes []string) []string { return scopes[:min(len(scopes), maxScopes)] }
 
 // bearer returns the parameters of the Bearer challenges in a response's header
 // (RFC 9110, section 11.6.1), by lower-case name. The MCP Go SDK's parser returns
@@ -44,7 +53,9 @@ const spaces = " \t"
 func bearer(h http.Header) []map[string]string {
 	var all []map[string]string
 	for _, value := range h.Values("WWW-Authenticate") {
-		all = append(all, bearerOf(value)...)
+		if len(value) <= maxValue {
+			all = append(all, bearerOf(value)...)
+		}
 	}
 	return all
 }

@@ -2,6 +2,7 @@ package oauth_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -26,6 +27,8 @@ func TestScopesInsufficient(t *testing.T) {
 		"beside a broken one":  {header: []string{`Basic realm="`, `"`, `=`, `Bearer error="insufficient_scope"`, `Basic "`}, want: true},
 		"after a token68":      {header: []string{`Negotiate YII+/==, Bearer error="insufficient_scope"`}, want: true},
 		"second Bearer":        {header: []string{`Bearer realm="x", Bearer error="insufficient_scope"`}, want: true},
+		"beside a long one":    {header: []string{strings.Repeat(",", 1<<20), `Bearer error="insufficient_scope"`}, want: true},
+		"too long":             {header: []string{`Bearer error="insufficient_scope", scope="` + strings.Repeat("x", 8<<10) + `"`}},
 		"another error":        {header: []string{`Bearer error="invalid_token"`}},
 		"in another value":     {header: []string{`Bearer realm="Bearer error=insufficient_scope"`}},
 		"of another scheme":    {header: []string{`Bearer realm="x", DPoP error="insufficient_scope"`}},

@@ -47,7 +47,7 @@ func (h *Handler) discover(ctx context.Context, c *challenge) (*found, error) {
 	}
 	f := &found{scopes: c.scopes, resource: resource.Resource}
 	if len(f.scopes) == 0 {
-		f.scopes = resource.Scopes
+		f.scopes = some(resource.Scopes)
 	}
 	var last error
 	for _, issuer := range resource.Servers[:min(len(resource.Servers), maxServers)] {

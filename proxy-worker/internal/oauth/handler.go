@@ -278,11 +278,12 @@ func (h *Handler) obtain(ctx context.Context, c *challenge) (*token, error) {
 	return got, nil
 }
 
-// union returns the scopes of both, each once.
+// union returns the scopes of both, each once: all of a, and of b as far as there are
+// not too many.
 func union(a, b []string) []string {
 	all := slices.Clone(a)
 	for _, scope := range b {
-		if !slices.Contains(all, scope) {
+		if len(all) < maxScopes && !slices.Contains(all, scope) {
 			all = append(all, scope)
 		}
 	}

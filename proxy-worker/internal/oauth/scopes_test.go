@@ -1,6 +1,7 @@
 package oauth_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -135,4 +136,42 @@ func TestMoreScopesAtOnce(t *testing.T) {
 	require.NoError(t, narrow(t, h, s, "none", strings.Join(wanted, " ")))
 	last := strings.Fields(s.request(s.count() - 1).Get("scope"))
 	require.ElementsMatch(t, append(wanted, "read"), last)
+}
+
+// However many scopes a server names, few are asked for.
+func TestTooManyScopes(t *testing.T) {
+	t.Parallel()
+	numbered := func(from, to int) (scopes []string) {
+		for n := from; n < to; n++ {
+			scopes = append(scopes, fmt.Sprint("s", n))
+		}
+		return scopes
+	}
+	asked := func(s *server) []string { return strings.Fields(s.request(s.count() - 1).Get("scope")) }
+	t.Run("metadata", func(t *testing.T) {
+		t.Parallel()
+		s := newServer(t)
+		s.paths["/.well-known/oauth-protected-resource/mcp"] = func() any {
+			return map[string]any{"resource": s.URL + "/mcp", "authorization_servers": []string{s.URL}, "scopes_supported": numbered(0, 1000)}
+		}
+		require.NoError(t, refused(t, newHandler(t, oauth.Options{}), s.URL+"/mcp", ""))
+		require.Equal(t, numbered(0, 100), asked(s))
+	})
+	t.Run("challenge", func(t *testing.T) {
+		t.Parallel()
+		s := newServer(t)
+		require.NoError(t, refused(t, newHandler(t, oauth.Options{}), s.URL+"/mcp", "", `Bearer scope="`+strings.Join(numbered(0, 1000), " ")+`"`))
+		require.Equal(t, numbered(0, 100), asked(s))
+	})
+	t.Run("more and more", func(t *testing.T) {
+		t.Parallel()
+		s := newServer(t)
+		h := newHandler(t, oauth.Options{})
+		first(t, h, s)
+		require.NoError(t, narrow(t, h, s, "token-1", strings.Join(numbered(0, 60), " ")))
+		require.NoError(t, narrow(t, h, s, "token-2", strings.Join(numbered(60, 120), " ")))
+		require.Equal(t, append([]string{"read"}, numbered(0, 99)...), asked(s))
+		require.ErrorContains(t, narrow(t, h, s, "token-3", "another"), "asks for no others")
+		require.Equal(t, 3, s.count())
+	})
 }
