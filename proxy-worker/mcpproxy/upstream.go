@@ -74,7 +74,8 @@ type ClientCredentials struct {
 	// Scopes are all that is asked for. Defaults to what the upstream names, and
 	// more where it asks for more (error insufficient_scope).
 	Scopes []string
-	// TokenURL gives the tokens. Defaults to what the upstream's metadata name.
+	// TokenURL gives the tokens. Defaults to what the upstream's metadata name: an
+	// address on this machine (loopback) only where the upstream's own is one.
 	TokenURL string
 }
 

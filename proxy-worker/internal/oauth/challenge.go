@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -26,6 +27,17 @@ func newChallenge(server *url.URL, h http.Header) *challenge {
 		}
 	}
 	return c
+}
+
+// check returns an error for a URL that the server may not lead to, in words that
+// follow its name. An address on this machine (a loopback address) it may only name
+// where it is on this machine itself: what listens there may trust whoever reaches it.
+func (c *challenge) check(raw string) error {
+	err := checkURL(raw)
+	if u, _ := url.Parse(raw); isLoopback(c.server.Hostname()) || err == nil && !isLoopback(u.Hostname()) {
+		return err
+	}
+	return errors.New("must be https, not on this machine as the server is not, and without user info")
 }
 
 // ScopesInsufficient reports whether a response asks for a token with more scopes

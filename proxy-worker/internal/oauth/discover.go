@@ -39,7 +39,8 @@ type found struct {
 // discover finds the token endpoint of the server that sent a challenge: over the
 // metadata of the resource (RFC 9728), then that of its authorization server
 // (RFC 8414, OpenID Connect Discovery). A server without the former is taken to be
-// its own authorization server, as of 2025-03-26.
+// its own authorization server, as of 2025-03-26. Only a server on this machine leads
+// to addresses on this machine.
 func (h *Handler) discover(ctx context.Context, c *challenge) (*found, error) {
 	resource, err := h.resourceMetadata(ctx, c)
 	if err != nil {
@@ -51,7 +52,7 @@ func (h *Handler) discover(ctx context.Context, c *challenge) (*found, error) {
 	}
 	var last error
 	for _, issuer := range resource.Servers[:min(len(resource.Servers), maxServers)] {
-		if f.endpoint, err = h.serverMetadata(ctx, issuer); err == nil {
+		if f.endpoint, err = h.serverMetadata(ctx, c, issuer); err == nil {
 			return f, nil
 		}
 		last = err
@@ -77,7 +78,7 @@ func (h *Handler) resourceMetadata(ctx context.Context, c *challenge) (*resource
 	var last error
 	for _, place := range places {
 		var m resourceMetadata
-		ok, err := h.metadata(ctx, place, &m)
+		ok, err := h.metadata(ctx, c, place, &m)
 		if err != nil && !isRetryable(err) {
 			return nil, err
 		}
@@ -110,10 +111,13 @@ func covers(resource string, server *url.URL) bool {
 	return server.Path == path || strings.HasPrefix(server.Path, path+"/") || path == "" && server.Path == ""
 }
 
-func (h *Handler) serverMetadata(ctx context.Context, issuer string) (*endpoint, error) {
+func (h *Handler) serverMetadata(ctx context.Context, c *challenge, issuer string) (*endpoint, error) {
 	u, err := url.Parse(issuer)
-	if err != nil || checkURL(issuer) != nil {
-		return nil, &Error{Message: "the authorization server that the server names is neither https nor on this machine"}
+	if err != nil {
+		return nil, &Error{Message: "the authorization server that the server names is no URL"}
+	}
+	if err := c.check(issuer); err != nil {
+		return nil, &Error{Message: "the authorization server that the server names " + err.Error()}
 	}
 	root := (&url.URL{Scheme: u.Scheme, Host: u.Host}).String()
 	path := strings.TrimSuffix(u.EscapedPath(), "/")
@@ -129,7 +133,7 @@ func (h *Handler) serverMetadata(ctx context.Context, issuer string) (*endpoint,
 			Methods       []string `json:"token_endpoint_auth_methods_supported"`
 			Algorithms    []string `json:"token_endpoint_auth_signing_alg_values_supported"`
 		}
-		ok, err := h.metadata(ctx, place, &m)
+		ok, err := h.metadata(ctx, c, place, &m)
 		if err != nil && !isRetryable(err) {
 			return nil, err
 		}
@@ -140,8 +144,8 @@ func (h *Handler) serverMetadata(ctx context.Context, issuer string) (*endpoint,
 		if strings.TrimSuffix(m.Issuer, "/") != strings.TrimSuffix(issuer, "/") {
 			return nil, &Error{Message: "the authorization server's metadata is about another issuer", Detail: root}
 		}
-		if checkURL(m.TokenEndpoint) != nil {
-			return nil, &Error{Message: "the token endpoint that was discovered is neither https nor on this machine", Detail: root}
+		if err := c.check(m.TokenEndpoint); err != nil {
+			return nil, &Error{Message: "the token endpoint that was discovered " + err.Error(), Detail: root}
 		}
 		at := &endpoint{url: m.TokenEndpoint, issuer: m.Issuer}
 		for _, method := range h.methods() {
@@ -169,9 +173,9 @@ func (h *Handler) serverMetadata(ctx context.Context, issuer string) (*endpoint,
 }
 
 // metadata reads a JSON document into v. False is a document that is not there.
-func (h *Handler) metadata(ctx context.Context, from string, v any) (bool, error) {
-	if checkURL(from) != nil {
-		return false, &Error{Message: "the OAuth metadata that the server names is neither at https nor on this machine"}
+func (h *Handler) metadata(ctx context.Context, c *challenge, from string, v any) (bool, error) {
+	if err := c.check(from); err != nil {
+		return false, &Error{Message: "the URL of the OAuth metadata " + err.Error()}
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil) //nolint:gosec // where the server says is where its metadata is; nothing secret goes there
 	if err != nil {
@@ -204,10 +208,11 @@ func isRetryable(err error) bool {
 	return ok && e.Retryable
 }
 
-// checkRedirect follows redirects of metadata, and none of a request that has the
-// credentials in it.
+// checkRedirect follows redirects of metadata, to this machine only from there, and
+// none of a request that has the credentials in it.
 func checkRedirect(req *http.Request, via []*http.Request) error {
-	if via[0].Method != http.MethodGet || len(via) > maxRedirects || checkURL(req.URL.String()) != nil {
+	from := challenge{server: via[0].URL}
+	if via[0].Method != http.MethodGet || len(via) > maxRedirects || from.check(req.URL.String()) != nil {
 		return errRedirect
 	}
 	return nil
@@ -228,9 +233,10 @@ func checkURL(raw string) error {
 	return errors.New("must be https, or http on this machine, without user info")
 }
 
+// isLoopback reports whether a host is this machine, by its name.
 func isLoopback(host string) bool {
 	addr, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && addr.IsLoopback()
+	return strings.EqualFold(strings.TrimSuffix(host, "."), "localhost") || err == nil && (addr.IsLoopback() || addr.IsUnspecified())
 }
 
 // canonical is a server's URL as the resource parameter has it.

@@ -60,7 +60,8 @@ type hostile struct {
 
 func (h *hostile) RoundTrip(r *http.Request) (*http.Response, error) {
 	h.requests++
-	require.NoError(h.t, checkURL(r.URL.String()), "a request to %s", r.URL)
+	require.Equal(h.t, "https", r.URL.Scheme, "a request to %s", r.URL)
+	require.False(h.t, isLoopback(r.URL.Hostname()), "a request to %s", r.URL)
 	require.Equal(h.t, http.MethodGet, r.Method)
 	require.Empty(h.t, r.Header.Get("Authorization"))
 	resp := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Request: r}
@@ -79,7 +80,7 @@ func (h *hostile) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // FuzzDiscover: whatever a server says of where its tokens are, nothing is asked over a
-// plain connection, asking ends, and no error shows what came.
+// plain connection or of this machine, asking ends, and no error shows what came.
 func FuzzDiscover(f *testing.F) {
 	const (
 		resource = `{"resource":"https://example.com/mcp","authorization_servers":["https://auth.example.com/t"],"scopes_supported":["a"]}`
@@ -96,6 +97,8 @@ func FuzzDiscover(f *testing.F) {
 	f.Add("", []byte(resource), []byte(`{"issuer":"https://auth.example.com/t/","token_endpoint":"http://evil.com/`+planted+`"}`), uint16(404), "")
 	f.Add("", []byte(resource), []byte(server), uint16(0), "http://evil.com/"+planted)
 	f.Add("", []byte(resource), []byte(server), uint16(429), "/elsewhere")
+	f.Add("", []byte(resource), []byte(server), uint16(0), "http://127.0.0.1:1/")
+	f.Add(`Bearer resource_metadata="https://localhost/"`, []byte(resource), []byte(server), uint16(0), "")
 	f.Fuzz(func(t *testing.T, header string, resource, server []byte, status uint16, location string) {
 		transport := &hostile{t: t, resource: resource, server: server, location: location}
 		if status != 0 {
@@ -104,7 +107,8 @@ func FuzzDiscover(f *testing.F) {
 		h, err := New(Options{ClientID: "id", ClientSecret: planted, Client: &http.Client{Transport: transport}})
 		require.NoError(t, err)
 		mcp := &url.URL{Scheme: "https", Host: "example.com", Path: "/mcp", User: url.UserPassword("u", planted)}
-		found, err := h.discover(t.Context(), newChallenge(mcp, http.Header{"Www-Authenticate": {header}}))
+		c := newChallenge(mcp, http.Header{"Www-Authenticate": {header}})
+		found, err := h.discover(t.Context(), c)
 		places := 3 + 3*maxServers
 		require.LessOrEqual(t, transport.requests, places*(maxRedirects+1))
 		if err != nil {
@@ -114,7 +118,7 @@ func FuzzDiscover(f *testing.F) {
 			require.NotContains(t, e.Message, "\n")
 			return
 		}
-		require.NoError(t, checkURL(found.endpoint.url))
+		require.NoError(t, c.check(found.endpoint.url))
 		require.Subset(t, []string{methodBasic, methodPost}, found.endpoint.methods)
 	})
 }

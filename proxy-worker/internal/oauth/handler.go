@@ -36,7 +36,8 @@ type Options struct {
 	// which may become more.
 	Scopes []string
 	// TokenURL is the token endpoint. Left empty, the server's own metadata leads
-	// to it, and so the credentials go where the server says.
+	// to it, and so the credentials go where the server says: to this machine
+	// (loopback) only where the server is on it.
 	TokenURL string
 	// Resource is the server's URL, for the resource parameter (RFC 8707). With
 	// discovery it defaults to what the server's metadata says; without, to none.

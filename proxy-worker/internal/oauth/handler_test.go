@@ -478,11 +478,11 @@ func TestDiscovery(t *testing.T) {
 					return map[string]any{"issuer": s.URL, "token_endpoint": "http://auth.example/token"}
 				}
 			},
-			fails: "neither https",
+			fails: "the token endpoint that was discovered must be https",
 		},
 		"metadata in the clear": {
 			challenge: `Bearer resource_metadata="http://meta.example/x"`,
-			fails:     "neither at https",
+			fails:     "OAuth metadata must be https",
 		},
 		"metadata without end": {
 			prepare: func(s *server) {
@@ -519,6 +519,88 @@ func TestDiscovery(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, refused(t, h, s.URL+"/mcp", got))
 			require.Equal(t, asked, s.asked(), "what was discovered is kept")
+		})
+	}
+}
+
+// elsewhere answers as servers on other machines do, each URL with a document.
+type elsewhere map[string]string
+
+func (e elsewhere) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, ok := e[r.URL.String()]
+	resp := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Request: r}
+	if !ok {
+		resp.StatusCode = http.StatusNotFound
+	} else if to, ok := strings.CutPrefix(body, "to "); ok {
+		resp.StatusCode, body = http.StatusFound, ""
+		resp.Header.Set("Location", to)
+	}
+	resp.Body = io.NopCloser(strings.NewReader(body))
+	return resp, nil
+}
+
+// A server on another machine leads to nothing on this one.
+func TestDiscoveryLeadsNotHere(t *testing.T) {
+	t.Parallel()
+	const (
+		meta, auth = "https://mcp.example/.well-known/oauth-protected-resource/mcp", "https://auth.example/.well-known/oauth-authorization-server"
+		token      = "https://auth.example/token"
+		granted    = `{"access_token":"token-1","token_type":"bearer"}`
+	)
+	server := func(issuer, token string) string {
+		return `{"issuer":"` + issuer + `","token_endpoint":"` + token + `"}`
+	}
+	resource := func(issuer string) string {
+		return `{"resource":"https://mcp.example/mcp","authorization_servers":["` + issuer + `"]}`
+	}
+	for name, c := range map[string]struct {
+		challenge string
+		documents elsewhere
+		fails     string
+	}{
+		"elsewhere": {documents: elsewhere{
+			meta: resource("https://auth.example"), auth: "to https://cdn.example/auth", token: granted,
+			"https://cdn.example/auth": server("https://auth.example", token),
+		}},
+		"metadata": {
+			challenge: `Bearer resource_metadata="http://127.0.0.1:1/meta"`,
+			documents: elsewhere{"http://127.0.0.1:1/meta": resource("https://auth.example"), auth: server("https://auth.example", token), token: granted},
+			fails:     "as the server is not",
+		},
+		"authorization server": {
+			documents: elsewhere{
+				meta: resource("http://localhost:1"), "http://localhost:1/.well-known/oauth-authorization-server": server("http://localhost:1", token), token: granted,
+			},
+			fails: "as the server is not",
+		},
+		"by https": {
+			documents: elsewhere{
+				meta: resource("https://[::1]:1"), "https://[::1]:1/.well-known/oauth-authorization-server": server("https://[::1]:1", token), token: granted,
+			},
+			fails: "as the server is not",
+		},
+		"token endpoint": {
+			documents: elsewhere{
+				meta: resource("https://auth.example"), auth: server("https://auth.example", "https://LocalHost./token"), "https://LocalHost./token": granted,
+			},
+			fails: "as the server is not",
+		},
+		"redirect": {
+			documents: elsewhere{
+				meta: "to http://127.0.0.1:1/meta", "http://127.0.0.1:1/meta": resource("https://auth.example"), auth: server("https://auth.example", token), token: granted,
+			},
+			fails: "redirects elsewhere",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHandler(t, oauth.Options{Client: &http.Client{Transport: c.documents}})
+			err := refused(t, h, "https://mcp.example/mcp", "", c.challenge)
+			if c.fails != "" {
+				require.ErrorContains(t, err, c.fails)
+				return
+			}
+			require.NoError(t, err)
 		})
 	}
 }
