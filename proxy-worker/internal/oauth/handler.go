@@ -85,9 +85,16 @@ func (t *token) fresh() bool { return t.stale.IsZero() || time.Now().Before(t.st
 
 // flight is one request for a token, which any number of callers wait for.
 type flight struct {
+	more  []string // scopes that a call has made it ask for beside those before
 	done  chan struct{}
 	token *token
 	err   error
+}
+
+// answers reports whether what became of the flight is the answer to a caller, with
+// its challenge or none: that other scopes are refused is not.
+func (f *flight) answers(c *challenge) bool {
+	return f.err == nil || len(f.more) == 0 || c != nil && c.widens && slices.Equal(f.more, c.scopes)
 }
 
 var _ auth.OAuthHandler = (*Handler)(nil)
@@ -153,22 +160,25 @@ type source struct {
 // Token implements [oauth2.TokenSource].
 func (s source) Token() (*oauth2.Token, error) {
 	h := s.handler
-	h.mu.Lock()
-	current := h.token
-	if current != nil && current.fresh() {
+	for {
+		h.mu.Lock()
+		current := h.token
+		if current != nil && current.fresh() {
+			h.mu.Unlock()
+			return &current.Token, nil
+		}
+		f := h.fetch(nil)
 		h.mu.Unlock()
-		return &current.Token, nil
+		fresh, err := f.wait(s.ctx, nil)
+		switch {
+		case err == nil && fresh != nil:
+			return &fresh.Token, nil
+		case current != nil && time.Now().Before(current.Expiry):
+			return &current.Token, nil // it still serves
+		case err != nil:
+			return nil, err
+		}
 	}
-	f := h.fetch(nil)
-	h.mu.Unlock()
-	fresh, err := f.wait(s.ctx)
-	if err != nil && current != nil && time.Now().Before(current.Expiry) {
-		return &current.Token, nil // it still serves
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &fresh.Token, nil
 }
 
 // Authorize implements [auth.OAuthHandler]: it gets a new token, after the server
@@ -183,7 +193,7 @@ func (h *Handler) Authorize(ctx context.Context, req *http.Request, resp *http.R
 	for h.flight != nil { // what it brings may do
 		f := h.flight
 		h.mu.Unlock()
-		if _, err := f.wait(ctx); err != nil {
+		if _, err := f.wait(ctx, c); err != nil {
 			return err
 		}
 		h.mu.Lock()
@@ -207,7 +217,7 @@ func (h *Handler) Authorize(ctx context.Context, req *http.Request, resp *http.R
 	}
 	f := h.fetch(c)
 	h.mu.Unlock()
-	_, err := f.wait(ctx)
+	_, err := f.wait(ctx, c)
 	return err
 }
 
@@ -219,11 +229,14 @@ func (h *Handler) fetch(c *challenge) *flight {
 		return h.flight
 	}
 	f := &flight{done: make(chan struct{})}
+	if c != nil && c.widens && len(h.options.Scopes) == 0 {
+		f.more = c.scopes
+	}
 	h.flight = f
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), flightTimeout)
 		defer cancel()
-		f.token, f.err = h.obtain(ctx, c)
+		f.token, f.err = h.obtain(ctx, c, f.more)
 		h.mu.Lock()
 		if f.err == nil {
 			h.token = f.token
@@ -235,17 +248,22 @@ func (h *Handler) fetch(c *challenge) *flight {
 	return f
 }
 
-func (f *flight) wait(ctx context.Context) (*token, error) {
+// wait returns what became of the flight for a caller, with its challenge or none;
+// neither a token nor an error where it was not about that caller, who asks again.
+func (f *flight) wait(ctx context.Context, c *challenge) (*token, error) {
 	select {
 	case <-f.done:
-		return f.token, f.err
+		if f.answers(c) {
+			return f.token, f.err
+		}
+		return nil, ctx.Err()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
 // obtain finds the token endpoint unless it is known, and asks it for a token.
-func (h *Handler) obtain(ctx context.Context, c *challenge) (*token, error) {
+func (h *Handler) obtain(ctx context.Context, c *challenge, more []string) (*token, error) {
 	h.mu.Lock()
 	at, scopes, resource := h.endpoint, h.scopes, h.resource
 	h.mu.Unlock()
@@ -262,10 +280,8 @@ func (h *Handler) obtain(ctx context.Context, c *challenge) (*token, error) {
 			resource = found.resource
 		}
 	}
-	if c != nil && c.widens && len(h.options.Scopes) == 0 {
-		// What was granted stays: calls that need it go on beside this one.
-		scopes = union(scopes, c.scopes)
-	}
+	// What was granted stays: calls that need it go on beside this one.
+	scopes = union(scopes, more)
 	got, method, err := h.request(ctx, at, scopes, resource)
 	if err != nil {
 		return nil, err

@@ -1,14 +1,18 @@
 package oauth_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/oauth2"
 
 	"github.com/durable-mcp/durable-mcp/proxy-worker/internal/oauth"
 )
@@ -173,5 +177,66 @@ func TestTooManyScopes(t *testing.T) {
 		require.Equal(t, append([]string{"read"}, numbered(0, 99)...), asked(s))
 		require.ErrorContains(t, narrow(t, h, s, "token-3", "another"), "asks for no others")
 		require.Equal(t, 3, s.count())
+	})
+}
+
+// answers are those of a token endpoint in the test's own process: a bubble knows when
+// all wait for it.
+type answers func(form url.Values) (int, string)
+
+func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := r.ParseForm(); err != nil {
+		return nil, err
+	}
+	status, body := a(r.PostForm)
+	return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+}
+
+// That more scopes are refused is told to the call that needs them, not to those which
+// wait for a token beside it.
+func TestMoreScopesRefusedBesideOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var asked []string
+		release := make(chan struct{})
+		h := newHandler(t, oauth.Options{TokenURL: "https://auth.example/token", Client: &http.Client{Transport: answers(func(form url.Values) (int, string) {
+			asked = append(asked, form.Get("scope"))
+			if form.Get("scope") == "" {
+				return http.StatusOK, `{"access_token":"token-1"}`
+			}
+			<-release
+			return http.StatusBadRequest, `{"error":"invalid_scope"}`
+		})}})
+		source, err := h.TokenSource(t.Context())
+		require.NoError(t, err)
+		const mcp, challenge = "https://mcp.example/mcp", `Bearer error="insufficient_scope", scope="write"`
+		var wg sync.WaitGroup
+		var refusals [2]error
+		for n := range refusals {
+			wg.Go(func() { refusals[n] = authorize(t, h, http.StatusForbidden, mcp, "", challenge) })
+		}
+		synctest.Wait()
+		gone, cancel := context.WithCancel(t.Context())
+		var other, plain, left error
+		var got *oauth2.Token
+		wg.Go(func() { got, plain = source.Token() })
+		wg.Go(func() { other = refused(t, h, mcp, "") })
+		wg.Go(func() {
+			source, _ := h.TokenSource(gone)
+			_, left = source.Token()
+		})
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		require.ErrorIs(t, left, context.Canceled)
+		close(release)
+		wg.Wait()
+		for _, err := range refusals {
+			require.ErrorContains(t, err, "invalid_scope")
+		}
+		require.NoError(t, plain)
+		require.NoError(t, other)
+		require.Equal(t, "token-1", got.AccessToken)
+		require.Equal(t, []string{"write", ""}, asked)
 	})
 }
