@@ -53,6 +53,7 @@ type Error struct {
 	Detail    string // for logs: with the address, without its query
 	Retryable bool
 	Cause     error // may hold secrets; not printed
+	code      string
 }
 
 // Error implements error.
@@ -69,7 +70,8 @@ type Handler struct {
 
 	mu       sync.Mutex
 	endpoint *endpoint // nil until it is known
-	scopes   []string
+	scopes   []string  // those to begin with
+	more     []string  // those that calls needed beside them
 	resource string
 	token    *token
 	flight   *flight // the request under way, or nil
@@ -200,7 +202,8 @@ func (h *Handler) Authorize(ctx context.Context, req *http.Request, resp *http.R
 	}
 	if h.token != nil {
 		newer := req.Header.Get("Authorization") != "Bearer "+h.token.AccessToken
-		missing := c.widens && len(union(h.scopes, c.scopes)) > len(h.scopes)
+		asked := union(h.scopes, h.more)
+		missing := c.widens && len(union(asked, c.scopes)) > len(asked)
 		switch {
 		case newer && !missing: // the source replaces one that is no longer fresh
 			h.mu.Unlock()
@@ -266,6 +269,8 @@ func (f *flight) wait(ctx context.Context, c *challenge) (*token, error) {
 func (h *Handler) obtain(ctx context.Context, c *challenge, more []string) (*token, error) {
 	h.mu.Lock()
 	at, scopes, resource := h.endpoint, h.scopes, h.resource
+	widens := len(more) > 0
+	more = union(h.more, more) // calls that need what was granted go on beside this one
 	h.mu.Unlock()
 	if at == nil {
 		found, err := h.discover(ctx, c)
@@ -280,9 +285,12 @@ func (h *Handler) obtain(ctx context.Context, c *challenge, more []string) (*tok
 			resource = found.resource
 		}
 	}
-	// What was granted stays: calls that need it go on beside this one.
-	scopes = union(scopes, more)
-	got, method, err := h.request(ctx, at, scopes, resource)
+	got, method, err := h.request(ctx, at, union(scopes, more), resource)
+	if e, ok := errors.AsType[*Error](err); ok && e.code == codeInvalidScope && !widens && len(more) > 0 {
+		// What it once granted it may take back. A call that needs it asks again.
+		more = nil
+		got, method, err = h.request(ctx, at, scopes, resource)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -291,7 +299,7 @@ func (h *Handler) obtain(ctx context.Context, c *challenge, more []string) (*tok
 	// Kept once it has worked, with the way of authenticating that did.
 	kept := *at
 	kept.methods = []string{method}
-	h.endpoint, h.scopes, h.resource = &kept, scopes, resource
+	h.endpoint, h.scopes, h.more, h.resource = &kept, scopes, more, resource
 	return got, nil
 }
 

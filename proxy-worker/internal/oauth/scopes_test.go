@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -115,6 +116,48 @@ func TestMoreScopesRefused(t *testing.T) {
 	require.Equal(t, "token-1", got)
 	require.NoError(t, refused(t, h, s.URL+"/mcp", "token-1"))
 	require.Equal(t, "read", s.request(2).Get("scope"))
+}
+
+// A server that takes back what it granted gets a request for what it began with, once.
+func TestMoreScopesTakenBack(t *testing.T) {
+	t.Parallel()
+	var granted, base atomic.Bool
+	granted.Store(true)
+	base.Store(true)
+	s := newServer(t)
+	s.answer = func(w http.ResponseWriter, n int) bool {
+		if scope := s.requests[n-1].Get("scope"); scope == "read" && base.Load() || scope != "read" && granted.Load() {
+			return false
+		}
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, `{"error":"invalid_scope"}`)
+		return true
+	}
+	h := newHandler(t, oauth.Options{})
+	first(t, h, s)
+	require.NoError(t, narrow(t, h, s, "token-1", "write"))
+	granted.Store(false)
+	require.NoError(t, refused(t, h, s.URL+"/mcp", "token-2"))
+	require.Equal(t, 4, s.count())
+	require.Equal(t, "read write", s.request(2).Get("scope"))
+	require.Equal(t, "read", s.request(3).Get("scope"))
+	// A call that needs more asks for it again, and takes nothing from the others.
+	require.ErrorContains(t, narrow(t, h, s, "token-4", "write"), "invalid_scope")
+	require.Equal(t, 5, s.count())
+	got, err := token(t, h)
+	require.NoError(t, err)
+	require.Equal(t, "token-4", got)
+	granted.Store(true)
+	require.NoError(t, narrow(t, h, s, "token-4", "write"))
+	require.Equal(t, "read write", s.request(5).Get("scope"))
+	// Where nothing is granted there is no third request.
+	granted.Store(false)
+	base.Store(false)
+	require.ErrorContains(t, refused(t, h, s.URL+"/mcp", "token-6"), "invalid_scope")
+	require.Equal(t, 8, s.count())
+	base.Store(true)
+	require.NoError(t, refused(t, h, s.URL+"/mcp", "token-6"))
+	require.Equal(t, "read", s.request(s.count()-1).Get("scope"))
 }
 
 // Calls that need different scopes at once end with a token for all of them.

@@ -43,11 +43,14 @@ func (h *Handler) methods() []string {
 // codes are the errors of a token endpoint that may be repeated: those of
 // RFC 6749, section 5.2, and RFC 8707. Anything else it says could be anything.
 var codes = []string{
-	"invalid_request", "invalid_client", "invalid_grant", "unauthorized_client",
-	"unsupported_grant_type", "invalid_scope", "invalid_target",
+	"invalid_request", codeInvalidClient, "invalid_grant", "unauthorized_client",
+	"unsupported_grant_type", codeInvalidScope, "invalid_target",
 }
 
-const codeInvalidClient = "invalid_client"
+const (
+	codeInvalidClient = "invalid_client"
+	codeInvalidScope  = "invalid_scope"
+)
 
 // request asks for a token, and returns also how the client was authenticated.
 func (h *Handler) request(ctx context.Context, at *endpoint, scopes []string, resource string) (*token, string, error) {
@@ -118,6 +121,7 @@ func (h *Handler) post(ctx context.Context, at *endpoint, method string, scopes 
 			Message:   "the token endpoint answers with HTTP status " + strconv.Itoa(resp.StatusCode),
 			Detail:    place(at.url),
 			Retryable: resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests,
+			code:      code,
 		}
 		if code != "" {
 			e.Message += " (" + code + ")"
