@@ -46,9 +46,9 @@ func (h *Handler) discover(ctx context.Context, c *challenge) (*found, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &found{scopes: c.scopes, resource: resource.Resource}
-	if len(f.scopes) == 0 {
-		f.scopes = some(resource.Scopes)
+	f := &found{scopes: some(resource.Scopes), resource: resource.Resource}
+	if len(c.scopes) > 0 && !c.widens {
+		f.scopes = c.scopes
 	}
 	var last error
 	for _, issuer := range resource.Servers[:min(len(resource.Servers), maxServers)] {
@@ -256,7 +256,7 @@ func place(raw string) string {
 // unreachable is the error of a request without a response. What net/http says
 // may repeat the whole address; of its error only the kind is told.
 func unreachable(message, to string, err error) *Error {
-	e := &Error{Message: message, Detail: place(to), Retryable: !errors.Is(err, errTooLarge) && !errors.Is(err, errRedirect), Cause: err}
+	e := &Error{Message: message, Detail: place(to), Retryable: !errors.Is(err, errTooLarge) && !errors.Is(err, errRedirect), Cause: err, moved: true}
 	if errors.Is(err, errTooLarge) {
 		e.Message += ": it is over the size limit"
 	} else if errors.Is(err, errRedirect) {

@@ -37,7 +37,8 @@ type Options struct {
 	Scopes []string
 	// TokenURL is the token endpoint. Left empty, the server's own metadata leads
 	// to it, and so the credentials go where the server says: to this machine
-	// (loopback) only where the server is on it.
+	// (loopback) only where the server is on it. What was discovered is discovered anew
+	// once it gives no tokens, or none that the server takes.
 	TokenURL string
 	// Resource is the server's URL, for the resource parameter (RFC 8707). With
 	// discovery it defaults to what the server's metadata says; without, to none.
@@ -54,6 +55,7 @@ type Error struct {
 	Retryable bool
 	Cause     error // may hold secrets; not printed
 	code      string
+	moved     bool // perhaps: the token endpoint may be another by now
 }
 
 // Error implements error.
@@ -81,7 +83,11 @@ type Handler struct {
 type token struct {
 	oauth2.Token
 	stale time.Time // zero: never
+	kept  bool      // its endpoint was known before it
 }
+
+// serves reports whether the server still takes the token, by what is known.
+func (t *token) serves() bool { return t.fresh() || time.Now().Before(t.Expiry) }
 
 func (t *token) fresh() bool { return t.stale.IsZero() || time.Now().Before(t.stale) }
 
@@ -113,7 +119,7 @@ func New(o Options) (*Handler, error) {
 		return nil, errors.New("oauth: there are both a client secret and a private key; want one of them")
 	}
 	o.Scopes = slices.Clone(o.Scopes)
-	h := &Handler{options: o, scopes: o.Scopes}
+	h := &Handler{options: o}
 	if o.PrivateKey != nil {
 		var err error
 		if h.signer, err = newSigner(o.PrivateKey, o.KeyID); err != nil {
@@ -125,8 +131,9 @@ func New(o Options) (*Handler, error) {
 		if err != nil || u.Scheme == "" || u.Host == "" {
 			return nil, errors.New("oauth: the resource must be the server's URL")
 		}
-		h.resource = canonical(u)
+		h.options.Resource = canonical(u)
 	}
+	h.forget()
 	if o.TokenURL != "" {
 		if err := checkURL(o.TokenURL); err != nil {
 			return nil, errors.New("oauth: the token URL " + err.Error())
@@ -142,13 +149,23 @@ func New(o Options) (*Handler, error) {
 	return h, nil
 }
 
-// TokenSource implements [auth.OAuthHandler]. It returns nil until it is known
-// where tokens come from: then the server's first 401 leads there. The source is
-// for one request, and waits no longer than ctx; the token is shared.
+// forget leaves of what was discovered only what is configured. It is called with mu
+// held.
+func (h *Handler) forget() {
+	h.endpoint, h.scopes, h.resource = nil, h.options.Scopes, h.options.Resource
+}
+
+// yields reports whether a source has a token to give, or one to get. It is called
+// with mu held.
+func (h *Handler) yields() bool { return h.endpoint != nil || h.token != nil && h.token.serves() }
+
+// TokenSource implements [auth.OAuthHandler]. It returns nil while there is no token
+// and it is not known where tokens come from: then the server's next 401 leads there.
+// The source is for one request, and waits no longer than ctx; the token is shared.
 func (h *Handler) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.endpoint == nil {
+	if !h.yields() {
 		return nil, nil //nolint:nilnil // as the interface says
 	}
 	return source{ctx: ctx, handler: h}, nil
@@ -165,9 +182,13 @@ func (s source) Token() (*oauth2.Token, error) {
 	for {
 		h.mu.Lock()
 		current := h.token
-		if current != nil && current.fresh() {
+		if current != nil && (current.fresh() || h.endpoint == nil && current.serves()) {
 			h.mu.Unlock()
 			return &current.Token, nil
+		}
+		if h.endpoint == nil && h.flight == nil { // forgotten since there was this source
+			h.mu.Unlock()
+			return nil, &Error{Message: "where the server's tokens come from is to be discovered anew", Retryable: true}
 		}
 		f := h.fetch(nil)
 		h.mu.Unlock()
@@ -175,8 +196,8 @@ func (s source) Token() (*oauth2.Token, error) {
 		switch {
 		case err == nil && fresh != nil:
 			return &fresh.Token, nil
-		case current != nil && time.Now().Before(current.Expiry):
-			return &current.Token, nil // it still serves
+		case current != nil && current.serves():
+			return &current.Token, nil
 		case err != nil:
 			return nil, err
 		}
@@ -205,7 +226,7 @@ func (h *Handler) Authorize(ctx context.Context, req *http.Request, resp *http.R
 		asked := union(h.scopes, h.more)
 		missing := c.widens && len(union(asked, c.scopes)) > len(asked)
 		switch {
-		case newer && !missing: // the source replaces one that is no longer fresh
+		case newer && !missing && h.yields(): // the source replaces one that is no longer fresh
 			h.mu.Unlock()
 			return nil
 		case c.widens && len(h.options.Scopes) > 0:
@@ -215,6 +236,9 @@ func (h *Handler) Authorize(ctx context.Context, req *http.Request, resp *http.R
 			h.mu.Unlock()
 			return &Error{Message: "the token's scopes do not suffice, and the server asks for no others"}
 		case !c.widens:
+			if h.token.kept && h.options.TokenURL == "" { // the server may have moved to another endpoint
+				h.forget()
+			}
 			h.token = nil
 		}
 	}
@@ -272,7 +296,8 @@ func (h *Handler) obtain(ctx context.Context, c *challenge, more []string) (*tok
 	widens := len(more) > 0
 	more = union(h.more, more) // calls that need what was granted go on beside this one
 	h.mu.Unlock()
-	if at == nil {
+	known := at != nil
+	if !known {
 		found, err := h.discover(ctx, c)
 		if err != nil {
 			return nil, err
@@ -291,11 +316,20 @@ func (h *Handler) obtain(ctx context.Context, c *challenge, more []string) (*tok
 		more = nil
 		got, method, err = h.request(ctx, at, scopes, resource)
 	}
+	e, _ := errors.AsType[*Error](err)
+	moved := e != nil && e.moved && (e.code != codeInvalidScope || !widens)
+	if moved && known && h.options.TokenURL == "" {
+		h.mu.Lock()
+		h.forget()
+		h.mu.Unlock()
+		e.Retryable = true // once: with what is discovered then
+	}
 	if err != nil {
 		return nil, err
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	got.kept = known
 	// Kept once it has worked, with the way of authenticating that did.
 	kept := *at
 	kept.methods = []string{method}

@@ -47,7 +47,7 @@ func TestMoreScopes(t *testing.T) {
 	require.NoError(t, narrow(t, h, s, "token-1", "delete"))
 	require.Equal(t, "read write admin delete", s.request(2).Get("scope"))
 	// And the next token has them too.
-	require.NoError(t, refused(t, h, s.URL+"/mcp", "token-3"))
+	require.NoError(t, refused(t, h, s.URL+"/mcp", "token-3", `Bearer scope="read"`))
 	require.Equal(t, "read write admin delete", s.request(3).Get("scope"))
 }
 
@@ -114,8 +114,10 @@ func TestMoreScopesRefused(t *testing.T) {
 	got, err := token(t, h)
 	require.NoError(t, err)
 	require.Equal(t, "token-1", got)
+	asked := s.asked()
 	require.NoError(t, refused(t, h, s.URL+"/mcp", "token-1"))
 	require.Equal(t, "read", s.request(2).Get("scope"))
+	require.Equal(t, asked, s.asked(), "what was discovered is kept")
 }
 
 // A server that takes back what it granted gets a request for what it began with, once.
@@ -137,7 +139,7 @@ func TestMoreScopesTakenBack(t *testing.T) {
 	first(t, h, s)
 	require.NoError(t, narrow(t, h, s, "token-1", "write"))
 	granted.Store(false)
-	require.NoError(t, refused(t, h, s.URL+"/mcp", "token-2"))
+	require.NoError(t, refused(t, h, s.URL+"/mcp", "token-2", `Bearer scope="read"`))
 	require.Equal(t, 4, s.count())
 	require.Equal(t, "read write", s.request(2).Get("scope"))
 	require.Equal(t, "read", s.request(3).Get("scope"))
@@ -153,10 +155,10 @@ func TestMoreScopesTakenBack(t *testing.T) {
 	// Where nothing is granted there is no third request.
 	granted.Store(false)
 	base.Store(false)
-	require.ErrorContains(t, refused(t, h, s.URL+"/mcp", "token-6"), "invalid_scope")
+	require.ErrorContains(t, refused(t, h, s.URL+"/mcp", "token-6", `Bearer scope="read"`), "invalid_scope")
 	require.Equal(t, 8, s.count())
 	base.Store(true)
-	require.NoError(t, refused(t, h, s.URL+"/mcp", "token-6"))
+	require.NoError(t, refused(t, h, s.URL+"/mcp", "", `Bearer scope="read"`))
 	require.Equal(t, "read", s.request(s.count()-1).Get("scope"))
 }
 

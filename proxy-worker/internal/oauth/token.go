@@ -96,7 +96,7 @@ func (h *Handler) post(ctx context.Context, at *endpoint, method string, scopes 
 		form.Set("client_assertion_type", assertionType)
 		form.Set("client_assertion", assertion)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, at.url, strings.NewReader(form.Encode()))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, at.url, strings.NewReader(form.Encode())) //nolint:gosec // the URL was checked when it was configured or discovered
 	if err != nil {
 		return nil, false, &Error{Message: "the token endpoint's URL is invalid", Cause: err}
 	}
@@ -106,7 +106,7 @@ func (h *Handler) post(ctx context.Context, at *endpoint, method string, scopes 
 		// Form-encoded first (RFC 6749, section 2.3.1).
 		req.SetBasicAuth(url.QueryEscape(h.options.ClientID), url.QueryEscape(h.options.ClientSecret))
 	}
-	resp, err := h.client.Do(req)
+	resp, err := h.client.Do(req) //nolint:gosec // as above
 	if err != nil {
 		return nil, false, unreachable("the token endpoint cannot be reached", at.url, err)
 	}
@@ -123,6 +123,7 @@ func (h *Handler) post(ctx context.Context, at *endpoint, method string, scopes 
 			Retryable: resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests,
 			code:      code,
 		}
+		e.moved = !e.Retryable
 		if code != "" {
 			e.Message += " (" + code + ")"
 		}
@@ -130,7 +131,7 @@ func (h *Handler) post(ctx context.Context, at *endpoint, method string, scopes 
 	}
 	t, err = parseToken(raw, time.Now())
 	if err != nil {
-		return nil, false, &Error{Message: "the token endpoint's answer holds no bearer token", Detail: place(at.url), Cause: err}
+		return nil, false, &Error{Message: "the token endpoint's answer holds no bearer token", Detail: place(at.url), Cause: err, moved: true}
 	}
 	return t, false, nil
 }
