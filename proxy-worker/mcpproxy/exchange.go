@@ -80,6 +80,7 @@ func (x *exchange) try(ctx context.Context) (json.RawMessage, error) {
 	}
 	if !x.plan.repeatable {
 		if err := x.sending(); err != nil {
+			x.notSent() // the note may have arrived
 			return nil, &stageError{err: &noteError{err}}
 		}
 	}

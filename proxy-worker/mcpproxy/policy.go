@@ -25,8 +25,8 @@ type Policy struct {
 	// dead. At least [MinHeartbeatTimeout]. Defaults to 10 seconds.
 	HeartbeatTimeout time.Duration
 	// Retry spaces and bounds the attempts. In [Options.ToolPolicies] it also says
-	// that the tool may be repeated, unless AtMostOnce is set. Defaults to that of
-	// [RetryPolicy].
+	// that the tool may be repeated, unless AtMostOnce is set or MaximumAttempts is 1.
+	// Defaults to that of [RetryPolicy].
 	Retry *RetryPolicy
 	// AtMostOnce says whether a call that may have reached the upstream must not be
 	// sent again. In [Options.Policy] it is for the tools whose annotations do not
@@ -178,7 +178,7 @@ func (o *Options) plan(upstreamName string, annotations []byte) plan {
 		switch {
 		case p.AtMostOnce != nil:
 			return plan{p.resolved(), !*p.AtMostOnce, WhyToolPolicies}
-		case p.Retry != nil:
+		case p.Retry != nil && p.Retry.MaximumAttempts != 1: // who wants one attempt wants no other
 			return plan{p.resolved(), true, WhyToolPolicies}
 		}
 		repeatable, why := byAnnotations(annotations)

@@ -53,6 +53,7 @@ func TestThePolicyOfATool(t *testing.T) {
 		{name: "retry of the policy repeats nothing", annotations: `{}`, policy: mcpproxy.Policy{Retry: retry}, why: mcpproxy.WhyDefault, attempts: 9},
 
 		{name: "tool's retry", annotations: `{}`, tool: &mcpproxy.Policy{Retry: retry}, repeatable: true, why: mcpproxy.WhyToolPolicies, attempts: 9},
+		{name: "tool's retry of one attempt", annotations: `{}`, tool: &mcpproxy.Policy{Retry: &mcpproxy.RetryPolicy{MaximumAttempts: 1}}, why: mcpproxy.WhyDefault, attempts: 1},
 		{name: "tool's at most once", annotations: `{"readOnlyHint":true}`, tool: &mcpproxy.Policy{Retry: retry, AtMostOnce: &yes}, why: mcpproxy.WhyToolPolicies, attempts: 9},
 		{name: "tool's not at most once", annotations: `{}`, tool: &mcpproxy.Policy{AtMostOnce: &no}, repeatable: true, why: mcpproxy.WhyToolPolicies, attempts: 5},
 		{name: "tool's replaces as a whole", annotations: `{"readOnlyHint":true}`, policy: mcpproxy.Policy{Retry: retry}, tool: &mcpproxy.Policy{HeartbeatTimeout: time.Second}, repeatable: true, why: mcpproxy.WhyReadOnlyHint, attempts: 5},

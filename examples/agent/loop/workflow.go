@@ -52,8 +52,7 @@ func Agent(ctx workflow.Context, in Input) (Answer, error) {
 		// A Workflow's history must not grow for ever: go on in a new run. No call
 		// is under way here, and no approval awaited.
 		if !first && workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
-			in.Tools = list
-			return Answer{}, workflow.NewContinueAsNewError(ctx, Agent, in)
+			return Answer{}, a.goOn(ctx, in)
 		}
 		reply, err := a.ask(ctx, in)
 		if err != nil {
@@ -83,18 +82,40 @@ type agent struct {
 	waiting []*Pending
 }
 
+// goOn ends the run for a new one. The list of tools that this one has goes along
+// where there is room for it.
+func (a *agent) goOn(ctx workflow.Context, in Input) error {
+	in.Tools = a.list
+	if fits(in) != nil {
+		in.Tools = nil
+	}
+	if err := fits(in); err != nil {
+		return err
+	}
+	return workflow.NewContinueAsNewError(ctx, Agent, in)
+}
+
+// fits returns an error for what is too large for Temporal, which would fail the
+// Workflow task instead of the Workflow, again and again.
+func fits(v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if err := contract.CheckSize("conversation", data); err != nil {
+		return temporal.NewNonRetryableApplicationError(err.Error(), "ConversationTooLong", nil)
+	}
+	return nil
+}
+
 // ask asks the model in an activity: a reply that came is never asked for again.
 func (a *agent) ask(ctx workflow.Context, in Input) (reply Reply, err error) {
 	c := Conversation{Instructions: a.list.Instructions(), Question: in.Question, Turns: in.Turns}
 	for _, e := range a.list.Entries {
 		c.Tools = append(c.Tools, Tool{Name: e.Name, Description: e.Tool.Description, InputSchema: e.Tool.InputSchema})
 	}
-	data, err := json.Marshal(c)
-	if err != nil {
+	if err := fits(c); err != nil {
 		return reply, err
-	}
-	if err := contract.CheckSize("conversation", data); err != nil {
-		return reply, temporal.NewNonRetryableApplicationError(err.Error(), "ConversationTooLong", nil)
 	}
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: 10 * time.Minute,

@@ -3,6 +3,7 @@ package loop_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -191,6 +192,29 @@ func TestContinueAsNew(t *testing.T) {
 	require.Len(t, model.seen, 2)
 	require.Equal(t, model.seen[0].Tools, model.seen[1].Tools)
 	require.Equal(t, "as it was", model.seen[1].Tools[2].Description)
+}
+
+// TestContinueAsNewTooLong: what is too large for a new run ends this one; a list of
+// tools alone is listed anew.
+func TestContinueAsNewTooLong(t *testing.T) {
+	t.Parallel()
+	for room, want := range map[int]string{0: "", 20_000: "again", 200_000: "again"} {
+		model := &script{replies: []loop.Reply{
+			1: {Text: strings.Repeat("y", 10_000), Calls: []loop.Call{call("a", "read", `{}`)}}, 2: {Text: "never asked"},
+		}}
+		env, _ := environment(t, model, shelf("reads"))
+		env.SetContinueAsNewSuggested(true)
+		long := input
+		long.Turns = []loop.Turn{{Reply: loop.Reply{Text: strings.Repeat("x", contract.PayloadLimit-8_000-room)}}}
+		env.ExecuteWorkflow(loop.Agent, long)
+		var again *workflow.ContinueAsNewError
+		if want == "" {
+			require.ErrorContains(t, env.GetWorkflowError(), "conversation")
+			require.False(t, errors.As(env.GetWorkflowError(), &again))
+			continue
+		}
+		require.ErrorAs(t, env.GetWorkflowError(), &again)
+	}
 }
 
 func TestFailuresReachTheModel(t *testing.T) {
