@@ -312,11 +312,9 @@ func forwardedMeta(raw json.RawMessage) json.RawMessage {
 		return raw // Encode says what is wrong
 	}
 	capabilities := answerable(o)
-	for _, key := range o.Keys() {
-		if key == "progressToken" || key == contract.MetaIdempotencyKey || strings.HasPrefix(key, "io.modelcontextprotocol/") {
-			o.Delete(key)
-		}
-	}
+	o.DeleteFunc(func(key string) bool {
+		return key == "progressToken" || key == contract.MetaIdempotencyKey || strings.HasPrefix(key, "io.modelcontextprotocol/")
+	})
 	if capabilities != nil {
 		o.Set(mcp.MetaKeyClientCapabilities, capabilities)
 	}

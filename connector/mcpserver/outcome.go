@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -111,18 +112,16 @@ func requestedInput(raw json.RawMessage) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("inputRequests: %w", err)
 	}
-	var methods []string
-	for _, key := range o.Keys() {
+	methods := map[string]bool{}
+	o.Each(func(key string, raw json.RawMessage) json.RawMessage {
 		var request struct {
 			Method string `json:"method"`
 		}
-		if err := json.Unmarshal(o.Get(key), &request); err != nil || request.Method == "" {
-			return nil, fmt.Errorf("inputRequests: %.80q: it has no method", key)
+		if e := json.Unmarshal(raw, &request); err == nil && (e != nil || request.Method == "") {
+			err = fmt.Errorf("inputRequests: %.80q: it has no method", key)
 		}
-		if !slices.Contains(methods, request.Method) {
-			methods = append(methods, request.Method)
-		}
-	}
-	slices.Sort(methods)
-	return methods, nil
+		methods[request.Method] = true
+		return nil
+	})
+	return slices.Sorted(maps.Keys(methods)), err
 }

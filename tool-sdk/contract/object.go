@@ -84,13 +84,13 @@ func (o *Object) Set(key string, value json.RawMessage) {
 
 // Delete removes a key with all its duplicates.
 func (o *Object) Delete(key string) {
-	kept := make([]member, 0, len(o.members))
-	for _, m := range o.members {
-		if m.key != key {
-			kept = append(kept, m)
-		}
-	}
-	o.members = kept
+	o.members = slices.DeleteFunc(slices.Clone(o.members), func(m member) bool { return m.key == key })
+}
+
+// DeleteFunc removes the members for whose decoded key f returns true. To remove
+// many it takes one pass, where Delete takes one for each.
+func (o *Object) DeleteFunc(f func(key string) bool) {
+	o.members = slices.DeleteFunc(slices.Clone(o.members), func(m member) bool { return f(toUTF8(m.key)) })
 }
 
 // Each calls f for each member in order with its decoded key. A value that f

@@ -57,12 +57,14 @@ func TestObjectKeys(t *testing.T) {
 	require.Equal(t, `{"a":1,"b":2,"\u0061":0,"A":4,"\ud800":5,"\ud83d\ude00":6,"<\/\t":7}`, string(o.JSON()))
 	o.Delete("a")
 	require.Equal(t, `{"b":2,"A":4,"\ud800":5,"\ud83d\ude00":6,"<\/\t":7}`, string(o.JSON()))
+	o.DeleteFunc(func(key string) bool { return key == "b" || key == "\uFFFD" })
+	require.Equal(t, `{"A":4,"\ud83d\ude00":6,"<\/\t":7}`, string(o.JSON()))
 	o.Set("<b>", nil)
 	o.Set("x\xff", raw("1"))
 	o.Set("x\xff", raw("2"))
 	require.True(t, json.Valid(o.JSON()))
 	require.Equal(t, "null", string(o.Get("<b>")))
-	require.Equal(t, 7, o.Len())
+	require.Equal(t, 5, o.Len())
 }
 
 func TestObjectCopiesAreIndependent(t *testing.T) {
@@ -85,6 +87,10 @@ func TestObjectCopiesAreIndependent(t *testing.T) {
 		return raw("true")
 	})
 	require.Equal(t, `{"a":9,"c":true}`, string(c.JSON()))
+
+	d := c
+	d.DeleteFunc(func(key string) bool { return key == "a" })
+	require.Equal(t, `{"c":true}`, string(d.JSON()))
 
 	marshalled, err := json.Marshal(c)
 	require.NoError(t, err)

@@ -85,9 +85,10 @@ func InputResponses(ctx context.Context) map[string]json.RawMessage {
 		return nil
 	}
 	responses := make(map[string]json.RawMessage, o.Len())
-	for _, key := range o.Keys() {
-		responses[key] = o.Get(key)
-	}
+	o.Each(func(key string, response json.RawMessage) json.RawMessage {
+		responses[key] = response
+		return nil
+	})
 	return responses
 }
 

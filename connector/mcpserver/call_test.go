@@ -1,0 +1,40 @@
+package mcpserver_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/durable-mcp/durable-mcp/connector/mcpserver"
+	"github.com/stretchr/testify/require"
+)
+
+// What a `_meta` takes grows with its size, and not with the square of its keys.
+func TestMetaOfManyKeys(t *testing.T) {
+	t.Parallel()
+
+	server, _ := start(t, mcpserver.Options{})
+	p := stdio(t, server, time.Second)
+	p.send(initialize)
+	require.Equal(t, "init", p.read().ID)
+	p.send(initialized)
+	var meta strings.Builder
+	for i := range 100_000 {
+		fmt.Fprintf(&meta, `"io.modelcontextprotocol/%d":1,`, i)
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"n":1},"_meta":{%s"a":1}}}`, meta.String()))
+		answered <- p.read()
+	}()
+	select {
+	case a := <-answered:
+		require.Nil(t, a.Error)
+		require.Contains(t, string(a.Result), `"structuredContent":{"n":1}`)
+	case <-time.After(30 * time.Second):
+		t.Fatal("the call takes too long")
+	}
+	require.NoError(t, p.in.Close())
+	require.NoError(t, <-p.ended)
+}
