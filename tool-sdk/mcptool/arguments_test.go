@@ -77,6 +77,7 @@ func TestFaultsNamePathAndRule(t *testing.T) {
 		`[]`:                         "arguments: an array, want an object",
 		`"x"`:                        "arguments: a string, want an object",
 		`{"id":9223372036854775808}`: "arguments.id: type: number 9223372036854775808 does not fit in int64",
+		`{"id":1.` + strings.Repeat("0", 300) + `}`: "arguments.id: type: number 1." + strings.Repeat("0", 71) + "… does not fit in int64",
 	} {
 		_, f := echo(input)
 		require.NotNil(t, f, input)

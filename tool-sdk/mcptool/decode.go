@@ -120,6 +120,9 @@ func plainInteger(raw json.RawMessage) json.RawMessage {
 		return raw
 	}
 	const most = 100 // digits; a larger one fits in no integer type
+	if len(raw) > 2*most {
+		return raw // what a big.Rat of it takes grows with the square of its length
+	}
 	if _, exponent, ok := strings.Cut(strings.ToLower(string(raw)), "e"); ok {
 		if n, err := strconv.Atoi(exponent); err != nil || n > most || n < -most {
 			return raw
