@@ -104,7 +104,7 @@ func (c *Client) Start(ctx context.Context, call Call) (id string, err error) {
 	if err != nil {
 		return "", &contract.Failure{Code: contract.CodeInvalid, Message: err.Error(), Cause: err}
 	}
-	id = call.Caller.newID(call.Service, call.Tool.Name, call.IdempotencyKey, call.round())
+	id = call.Caller.newID(call.Service, call.Tool.Name, call.IdempotencyKey, call.Params.Round(call.Tool.Encoding))
 	options := client.StartNexusOperationOptions{
 		ID:                     id,
 		ScheduleToCloseTimeout: call.Tool.ScheduleToCloseTimeout,

@@ -74,12 +74,7 @@ func (c Call) headers() (map[string]string, error) {
 		if err := checkKey(c.IdempotencyKey); err != nil {
 			return nil, err
 		}
-		h[contract.HeaderIdempotencyKey] = c.IdempotencyKey
-		// Who keeps the answer to a key must not answer the next round with the
-		// request for input of the one before it.
-		if round := c.round(); round != "" {
-			h[contract.HeaderIdempotencyKey] += "/" + round
-		}
+		h[contract.HeaderIdempotencyKey] = c.Params.RoundKey(c.Tool.Encoding, c.IdempotencyKey)
 	}
 	size := 0
 	for k, v := range h {

@@ -25,25 +25,11 @@ func (c Call) note() note {
 	n := note{mcp: c.Tool.Encoding == contract.EncodingMCP, schema: c.Tool.OutputSchema != nil, arguments: short(args)}
 	if c.IdempotencyKey != "" {
 		n.digest = contract.Digest(args)
-		if answers := c.Params.InputResponses; c.round() != "" && !contract.IsNull(answers) {
+		if answers := c.Params.InputResponses; c.Params.Round(c.Tool.Encoding) != "" && !contract.IsNull(answers) {
 			n.digest = contract.Digest(contract.Array(args, answers))
 		}
 	}
 	return n
-}
-
-// round tells the calls apart that a tool's requests for input make of one (MCP
-// 2026-07-28, multi round-trip requests): each goes on from the state that the one
-// before it gave. It is empty for the first.
-func (c Call) round() string {
-	answers, state := c.Params.InputResponses, c.Params.RequestState
-	if c.Tool.Encoding != contract.EncodingMCP || contract.IsNull(answers) && contract.IsNull(state) {
-		return "" // the value encoding has no room for them
-	}
-	if contract.IsNull(state) {
-		state = nil
-	}
-	return contract.Digest(contract.Array(state))
 }
 
 // String is the inverse of parseNote.

@@ -54,6 +54,31 @@ func (p CallParams) Encode(encoding Encoding) (json.RawMessage, error) {
 	return o.JSON(), nil
 }
 
+// Round tells the calls apart that a tool's requests for input make of one (MCP
+// 2026-07-28, multi round-trip requests): each goes on from the state that the one
+// before it gave. It is empty for the first, and for the value encoding, which has
+// no room for them.
+func (p CallParams) Round(encoding Encoding) string {
+	if encoding != EncodingMCP || IsNull(p.InputResponses) && IsNull(p.RequestState) {
+		return ""
+	}
+	state := p.RequestState
+	if IsNull(state) {
+		state = nil
+	}
+	return Digest(Array(state))
+}
+
+// RoundKey returns what travels as a call's idempotency key, which may be empty:
+// of the rounds of one call each has its own, since who keeps the answer to a key
+// must not answer the next round with the request for input of the one before it.
+func (p CallParams) RoundKey(encoding Encoding, key string) string {
+	if round := p.Round(encoding); round != "" && key != "" {
+		return key + "/" + round
+	}
+	return key
+}
+
 // callPart is a member of the mcp encoding's input beside the arguments.
 type callPart struct {
 	key   string

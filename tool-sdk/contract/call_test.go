@@ -62,6 +62,30 @@ func TestCallEncodeNamesTheFault(t *testing.T) {
 	require.Equal(t, `{"arguments":{}}`, string(null))
 }
 
+func TestRounds(t *testing.T) {
+	t.Parallel()
+
+	seen := map[string]bool{}
+	for _, p := range []contract.CallParams{
+		{InputResponses: raw(`{}`)}, {RequestState: raw(`""`)}, {RequestState: raw(`"a"`)}, {InputResponses: raw(`{"x":1}`), RequestState: raw(`"b"`)},
+	} {
+		round := p.Round(contract.EncodingMCP)
+		require.Len(t, round, 32)
+		require.False(t, seen[round])
+		seen[round] = true
+		require.Equal(t, "k/"+round, p.RoundKey(contract.EncodingMCP, "k"))
+		require.Empty(t, p.RoundKey(contract.EncodingMCP, ""))
+		require.Empty(t, p.Round(contract.EncodingValue))
+		require.Equal(t, "k", p.RoundKey(contract.EncodingValue, "k"))
+	}
+	answered := contract.CallParams{InputResponses: raw(`{"x":1}`), RequestState: raw("null")}.Round(contract.EncodingMCP)
+	require.True(t, seen[answered], "a call goes on from its state, whatever the answers")
+	for _, first := range []contract.CallParams{{}, {InputResponses: raw("null"), RequestState: raw("null"), Meta: raw("{}")}} {
+		require.Empty(t, first.Round(contract.EncodingMCP))
+		require.Equal(t, "k", first.RoundKey(contract.EncodingMCP, "k"))
+	}
+}
+
 func TestDecodeCall(t *testing.T) {
 	t.Parallel()
 

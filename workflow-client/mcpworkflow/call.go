@@ -139,6 +139,7 @@ func (c *Client) call(ctx workflow.Context, name string, arguments json.RawMessa
 	if err != nil {
 		return ending{}, invalid("mcpworkflow: tool %q: %w", name, err)
 	}
+	o.sentKey = params.RoundKey(entry.Tool.Encoding, o.key)
 	var result contract.Result
 	output, err := c.execute(ctx, entry.Service, entry.Tool.Name, input, entry.Tool.ScheduleToCloseTimeout, o)
 	if err == nil {

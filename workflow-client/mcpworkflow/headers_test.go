@@ -15,9 +15,11 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// call is a call of the tool "headers", which returns those that it got.
+// call is a call of the tool "headers", or of "rounds" with a state: they return
+// the headers that they got.
 type call struct {
 	Key, Header, Value, Summary string
+	State                       string
 	Timeout                     time.Duration
 }
 
@@ -28,6 +30,9 @@ func (c call) options() (o []mcpworkflow.CallOption) {
 	if c.Timeout != 0 {
 		o = append(o, mcpworkflow.WithTimeout(c.Timeout))
 	}
+	if c.State != "" {
+		o = append(o, mcpworkflow.WithInput(nil, contract.Quote(c.State)))
+	}
 	return append(o, mcpworkflow.WithIdempotencyKey(c.Key), mcpworkflow.WithSummary(c.Summary))
 }
 
@@ -35,13 +40,23 @@ func headersPlace(t *testing.T, o worker.Options) place {
 	t.Helper()
 	p := newPlace(t, "headers")
 	p.serve(t, o, func(w worker.Worker) {
-		w.RegisterNexusService(service(p.name, lists(toolJSON("headers", `,"_meta":{"io.temporal/scheduleToCloseTimeoutMs":50000}`)),
+		w.RegisterNexusService(service(p.name, lists(
+			toolJSON("headers", `,"_meta":{"io.temporal/scheduleToCloseTimeoutMs":50000}`),
+			toolJSON("rounds", `,"_meta":{"io.temporal/encoding":"mcp"}`)),
 			tool("headers", func(_ context.Context, _ json.RawMessage, o nexus.StartOperationOptions) (json.RawMessage, error) {
 				return json.Marshal(o.Header)
+			}),
+			tool("rounds", func(_ context.Context, _ json.RawMessage, o nexus.StartOperationOptions) (json.RawMessage, error) {
+				text, err := json.Marshal(o.Header)
+				return contract.TextResult(string(text), false).JSON(), err
 			})))
 		workflowNamed(w, "headers", func(ctx workflow.Context, c call) (map[string]string, error) {
 			tools := mcpworkflow.New(mcpworkflow.Options{Services: only(p)})
-			return mcpworkflow.CallAs[map[string]string](ctx, tools, "headers", nil, c.options()...)
+			name := "headers"
+			if c.State != "" {
+				name = "rounds"
+			}
+			return mcpworkflow.CallAs[map[string]string](ctx, tools, name, nil, c.options()...)
 		})
 	})
 	return p
@@ -61,6 +76,16 @@ func TestHeaders(t *testing.T) {
 	require.NotContains(t, first, contract.HeaderIdempotencyKey)
 	require.Equal(t, "k <1>", second[contract.HeaderIdempotencyKey])
 	require.Equal(t, "00-1", second[contract.HeaderTraceparent])
+
+	// Of the rounds of a call each has its own key.
+	rounds := map[string]bool{}
+	for _, state := range []string{"a", "b"} {
+		key := got(call{Key: "k", State: state})[contract.HeaderIdempotencyKey]
+		require.Regexp(t, `^k/[0-9a-f]{32}$`, key)
+		rounds[key] = true
+	}
+	require.Len(t, rounds, 2)
+	require.NotContains(t, got(call{State: "a"}), contract.HeaderIdempotencyKey)
 
 	// The manifest's timeout is the operation's, unless the call has one.
 	for _, c := range []struct {
@@ -102,6 +127,7 @@ func TestBadCallOptions(t *testing.T) {
 		`WithHeader: "": the key is empty`:                    {Header: "", Value: "x"},
 		`WithHeader: "a": the value has a control character`:  {Header: "a", Value: "x\ny"},
 		"WithHeader: 9070 bytes in all, at most 8192":         {Header: "a", Value: strings.Repeat("x", 9000), Key: strings.Repeat("k", 24)},
+		"WithHeader: 9103 bytes in all, at most 8192":         {Header: "a", Value: strings.Repeat("x", 9000), Key: strings.Repeat("k", 24), State: "s"},
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()

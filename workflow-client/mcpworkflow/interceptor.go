@@ -95,8 +95,8 @@ func callerOf(info *workflow.Info) string {
 // headersOf returns the headers of a call, those last that no caller may set.
 func headersOf(ctx workflow.Context, o callOptions) []header {
 	headers := append(slices.Clip(o.headers), header{contract.HeaderCaller, callerOf(workflow.GetInfo(ctx))})
-	if o.key != "" {
-		headers = append(headers, header{contract.HeaderIdempotencyKey, o.key})
+	if o.sentKey != "" {
+		headers = append(headers, header{contract.HeaderIdempotencyKey, o.sentKey})
 	}
 	return headers
 }

@@ -21,6 +21,7 @@ type callOptions struct {
 	summary      string
 	cancellation Cancellation
 	key          string
+	sentKey      string // key, or that of the round of the call
 	headers      []header
 	meta         json.RawMessage
 	responses    json.RawMessage
@@ -65,7 +66,8 @@ func WithCancellation(c Cancellation) CallOption {
 // WithIdempotencyKey names the call. The key travels as a header; a proxy hands
 // it on to the upstream, the same with every attempt. Temporal itself attaches
 // nothing to it: two calls of a Workflow with one key are two operations, and
-// whether the second has an effect is up to the tool. It needs [Interceptor].
+// whether the second has an effect is up to the tool. With [WithInput] the call
+// goes under a key of its own, made of this one. It needs [Interceptor].
 func WithIdempotencyKey(key string) CallOption {
 	return func(o *callOptions) { o.key = key }
 }
@@ -97,6 +99,7 @@ func gather(options []CallOption) callOptions {
 			set(&o)
 		}
 	}
+	o.sentKey = o.key
 	return o
 }
 
@@ -132,7 +135,7 @@ func (o callOptions) check(intercepted bool) error {
 			fault("WithHeader: %.80q: %w", h.key, err)
 		}
 	}
-	if size += len(o.key) + ownHeaderBytes; size > contract.MaxHeaderBytes {
+	if size += len(o.sentKey) + ownHeaderBytes; size > contract.MaxHeaderBytes {
 		fault("WithHeader: %d bytes in all, at most %d are allowed", size, contract.MaxHeaderBytes)
 	}
 	if !intercepted && (o.key != "" || len(o.headers) > 0) {
