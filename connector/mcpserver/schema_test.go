@@ -1,11 +1,13 @@
 package mcpserver
 
-// An internal test: only a whole server leads to withRunning from outside.
+// Internal tests: only a whole server leads to withRunning from outside, and to
+// mayOutlast only one per budget.
 
 import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
 	"github.com/google/jsonschema-go/jsonschema"
@@ -114,6 +116,20 @@ func TestMoveRefsInOldDialects(t *testing.T) {
 		`{"a":1.0,"default":{"$ref":"#"},"n":1e400}`: `{"a":1.0,"default":{"$ref":"#"},"n":1e400}`,
 	} {
 		require.Equal(t, want, string(moveRefs(json.RawMessage(schema), "/x", false, 0)), schema)
+	}
+}
+
+func TestMayOutlast(t *testing.T) {
+	t.Parallel()
+
+	for budget, untouched := range map[time.Duration]time.Duration{
+		30 * time.Second: 25 * time.Second, 6 * time.Second: 3 * time.Second, time.Millisecond: time.Millisecond / 2,
+	} {
+		s := &Server{options: Options{WaitBudget: budget}}
+		require.False(t, s.mayOutlast(untouched))
+		for _, timeout := range []time.Duration{0, untouched + 1, budget - 1, budget, budget + 1} {
+			require.True(t, s.mayOutlast(timeout), "%v of %v", timeout, budget)
+		}
 	}
 }
 

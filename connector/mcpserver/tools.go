@@ -91,9 +91,11 @@ func (s *Server) render(e catalog.Entry) rawTool {
 	return raw
 }
 
-// mayOutlast reports whether a call with the timeout can end as running.
+// mayOutlast reports whether a call with the timeout can end as running. Its time
+// begins after that of the wait, and Temporal tells of its end a moment later.
 func (s *Server) mayOutlast(timeout time.Duration) bool {
-	return timeout == 0 || timeout > s.options.WaitBudget
+	budget := s.options.WaitBudget
+	return timeout == 0 || timeout > budget-min(5*time.Second, budget/2)
 }
 
 func compact(raw json.RawMessage) json.RawMessage {
