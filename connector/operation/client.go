@@ -276,7 +276,7 @@ func (c *Client) waitFailure(ctx context.Context, id string, err error) error {
 	if f.Code != contract.CodeTimedOut {
 		return withRemedy(f)
 	}
-	d, derr := c.Describe(ctx, id)
+	d, derr := c.describe(ctx, id)
 	if derr != nil || d.Status != TimedOut || d.taken || d.lastAttempt == nil {
 		return f // where it failed, a handler said that it timed out
 	}

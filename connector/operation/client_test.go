@@ -41,12 +41,14 @@ func connect(t *testing.T) (*operation.Client, *temporaltest.Frontend) {
 
 func dialOperations(t *testing.T, temporal *temporaltest.Frontend, options ...grpc.DialOption) *operation.Client {
 	t.Helper()
-	temporalClient, err := client.NewLazyClient(client.Options{
-		HostPort:          temporal.Address(),
-		Interceptors:      []interceptor.ClientInterceptor{operation.Interceptor()},
-		Logger:            quiet{},
-		ConnectionOptions: client.ConnectionOptions{DialOptions: options},
-	})
+	return dialWith(t, temporal, client.Options{ConnectionOptions: client.ConnectionOptions{DialOptions: options}})
+}
+
+func dialWith(t *testing.T, temporal *temporaltest.Frontend, options client.Options) *operation.Client {
+	t.Helper()
+	options.HostPort, options.Logger = temporal.Address(), quiet{}
+	options.Interceptors = []interceptor.ClientInterceptor{operation.Interceptor()}
+	temporalClient, err := client.NewLazyClient(options)
 	require.NoError(t, err)
 	t.Cleanup(temporalClient.Close)
 	c, err := operation.New(temporalClient, operation.Options{Logger: slog.New(slog.DiscardHandler)})

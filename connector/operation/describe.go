@@ -66,13 +66,28 @@ type Description struct {
 	CancelRequested bool
 
 	note        note
-	taken       bool // a handler started it
+	unread      error // why the note could not be read
+	taken       bool  // a handler started it
 	lastAttempt error
 }
 
-// Describe returns what Temporal knows of an operation. An unknown ID is a
-// [*contract.Failure] with CodeInvalid.
+// Describe returns what Temporal knows of an operation. The error is a
+// [*contract.Failure]: for an unknown ID with CodeInvalid, and with CodeUnavailable
+// where a codec could not read what tells the calls apart, and how to read the
+// result.
 func (c *Client) Describe(ctx context.Context, id string) (Description, error) {
+	d, err := c.describe(ctx, id)
+	if err == nil && d.unread != nil {
+		return Description{}, &contract.Failure{
+			Code: contract.CodeUnavailable, Retryable: true, Cause: d.unread,
+			Message: fmt.Sprintf("What Temporal keeps of the operation %s cannot be decoded now; try again later.", id),
+		}
+	}
+	return d, err
+}
+
+// describe is [Client.Describe] for who needs no note.
+func (c *Client) describe(ctx context.Context, id string) (Description, error) {
 	d, err := c.handle(id).Describe(ctx, client.DescribeNexusOperationOptions{})
 	if err != nil {
 		if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {
@@ -84,7 +99,8 @@ func (c *Client) Describe(ctx context.Context, id string) (Description, error) {
 	out.taken = d.OperationToken != ""
 	out.CancelRequested = d.CancellationInfo != nil
 	out.lastAttempt = d.GetLastAttemptFailure()
-	if summary, err := d.GetSummary(); err == nil {
+	summary, err := d.GetSummary()
+	if out.unread = err; err == nil {
 		out.note = parseNote(summary)
 		out.Tool, out.Arguments = out.note.tool(d.Operation), out.note.arguments
 	}
@@ -152,7 +168,7 @@ func (c *Client) List(ctx context.Context, caller Caller, filter Filter) ([]Desc
 	group.SetLimit(8)
 	for i := range calls {
 		group.Go(func() error {
-			if d, err := c.Describe(ctx, calls[i].ID); err == nil {
+			if d, err := c.describe(ctx, calls[i].ID); err == nil {
 				calls[i] = d
 			}
 			return nil // gone in the meantime: what is known must do

@@ -79,7 +79,7 @@ func (c *Client) ask(ctx context.Context, endpoint, service, operation string, i
 func (c *Client) whyNoAnswer(ctx context.Context, endpoint, id string) string {
 	ctx, cancel := context.WithTimeout(ctx, lookBack)
 	defer cancel()
-	if d, err := c.Describe(ctx, id); err == nil && d.lastAttempt != nil {
+	if d, err := c.describe(ctx, id); err == nil && d.lastAttempt != nil {
 		handler, ok := errors.AsType[*nexus.HandlerError](d.lastAttempt)
 		f := resultmap.FromError(d.lastAttempt)
 		if f.Code != contract.CodeTimedOut && (!ok || handler.Type != nexus.HandlerErrorTypeUpstreamTimeout) {
