@@ -26,6 +26,9 @@ const MaxFrameBytes = 16 << 20
 // grace to be answered, the last of it as still running; their operations go on
 // in any case. It returns nil after an orderly end. Where in has not ended by then,
 // one goroutine stays that reads it, until the caller closes it.
+//
+// The end of the client is that of the server, as of [Server.Drain]: it serves
+// nobody afterwards, over HTTP neither. To go on, make another.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, grace time.Duration) error {
 	conn := newStdioConn(in, out)
 	session, err := s.mcp.Connect(context.WithoutCancel(ctx), stdioTransport{conn}, nil)
