@@ -26,7 +26,11 @@ func (s *Server) callTool(ctx context.Context, next mcp.MethodHandler, req *mcp.
 	}
 	defer done()
 	if tool, ok := s.pollTool(req); ok {
-		return tool(ctx, req)
+		result, err := tool(ctx, req)
+		if err != nil {
+			return nil, err
+		}
+		return toolResult(req, result)
 	}
 	entry, ok := s.catalog.Lookup(ctx, req.Params.Name)
 	if !ok {
@@ -149,15 +153,25 @@ func (s *Server) giveUp(ctx context.Context, id, reason string) {
 
 // failed answers a call that did not complete.
 func (s *Server) failed(ctx context.Context, req *mcp.CallToolRequest, id string, err error) (mcp.Result, error) {
+	result, err := s.failure(ctx, req, id, err)
+	if err != nil {
+		return nil, err
+	}
+	return toolResult(req, result)
+}
+
+// failure returns the result of a call that did not complete, or the error that
+// answers its request.
+func (s *Server) failure(ctx context.Context, req *mcp.CallToolRequest, id string, err error) (contract.Result, error) {
 	f := resultmap.FromError(err)
 	s.options.Logger.Debug("a call failed", "tool", req.Params.Name, "operation_id", id, "code", string(f.Code), "error", err)
 	if p := f.Protocol(); p != nil {
-		return nil, serviceError(ctx, req.Extra, p)
+		return contract.Result{}, serviceError(ctx, req.Extra, p)
 	}
 	if f.Code == contract.CodeInvalid && id == "" {
-		return nil, invalidParams("%s", f.Message)
+		return contract.Result{}, invalidParams("%s", f.Message)
 	}
-	return toolResult(req, errorResult(f, id))
+	return errorResult(f, id), nil
 }
 
 // errorResult is the failure's result; one that we made names the operation.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/durable-mcp/durable-mcp/connector/mcpserver"
+	"github.com/durable-mcp/durable-mcp/connector/operation"
+	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
 	"github.com/stretchr/testify/require"
 )
 
@@ -37,4 +39,23 @@ func TestMetaOfManyKeys(t *testing.T) {
 	}
 	require.NoError(t, p.in.Close())
 	require.NoError(t, <-p.ended)
+}
+
+// Without an MCP client there is no revision that a result would have to fit.
+func TestPollToolReadsWhatTheCallReturned(t *testing.T) {
+	t.Parallel()
+
+	server, _ := start(t, mcpserver.Options{Caller: "ada"})
+	count := contract.Tool{Name: "count", Encoding: contract.EncodingValue, OutputSchema: []byte(`{"type":"integer"}`)}
+	id, err := server.Operations().Start(t.Context(), operation.Call{
+		Endpoint: "tools", Service: "tools", Tool: count, Caller: operation.Caller{Transport: operation.Stdio, Name: "ada"},
+	})
+	require.NoError(t, err)
+	called, err := server.Operations().Result(t.Context(), id, count, 0)
+	require.NoError(t, err)
+	require.Equal(t, "9007199254740993", string(called.Structured()))
+	read, ok, err := server.PollTool(t.Context(), contract.ToolGetOperationResult, fmt.Appendf(nil, `{"operation_id":%q}`, id))
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, string(called.JSON()), string(read.JSON()))
 }

@@ -15,7 +15,9 @@ import (
 
 // The poll tools are how a model reaches a call that outlived its request.
 
-type pollTool func(context.Context, *mcp.CallToolRequest) (mcp.Result, error)
+// pollTool returns the result as the call itself has it: it is for the one who
+// answers to bring it into the form of a client's revision.
+type pollTool func(context.Context, *mcp.CallToolRequest) (contract.Result, error)
 
 // defaultPollWait is how long get_operation_result waits where the caller does
 // not say.
@@ -83,15 +85,7 @@ func (s *Server) PollTool(ctx context.Context, name string, arguments json.RawMe
 	if !ok {
 		return contract.Result{}, false, nil
 	}
-	res, err := tool(ctx, req)
-	if err != nil {
-		return contract.Result{}, true, err
-	}
-	raw, err := json.Marshal(res)
-	if err != nil {
-		return contract.Result{}, true, err
-	}
-	result, err = contract.DecodeResult(raw)
+	result, err = tool(ctx, req)
 	return result, true, err
 }
 
@@ -99,7 +93,7 @@ func (s *Server) PollTool(ctx context.Context, name string, arguments json.RawMe
 // nobody can tell from another has none.
 func mayList(c operation.Caller) bool { return c.Name != "" }
 
-func (s *Server) getOperationResult(ctx context.Context, req *mcp.CallToolRequest) (mcp.Result, error) {
+func (s *Server) getOperationResult(ctx context.Context, req *mcp.CallToolRequest) (contract.Result, error) {
 	var args struct {
 		OperationID string   `json:"operation_id"`
 		WaitSeconds *float64 `json:"wait_seconds"`
@@ -112,7 +106,7 @@ func (s *Server) getOperationResult(ctx context.Context, req *mcp.CallToolReques
 	wait := defaultPollWait
 	if args.WaitSeconds != nil {
 		if *args.WaitSeconds < 0 {
-			return refuse(req, "wait_seconds: %g is negative.", *args.WaitSeconds)
+			return refuse("wait_seconds: %g is negative.", *args.WaitSeconds)
 		}
 		wait = time.Duration(min(*args.WaitSeconds, s.options.WaitBudget.Seconds()) * float64(time.Second))
 	}
@@ -124,16 +118,16 @@ func (s *Server) getOperationResult(ctx context.Context, req *mcp.CallToolReques
 	result, err := s.await(ctx, d.ID, d.Tool, min(wait, s.options.WaitBudget-time.Since(began)))
 	switch {
 	case err == nil:
-		return toolResult(req, Presentable(result))
+		return Presentable(result), nil
 	case errors.Is(err, operation.ErrRunning):
-		return toolResult(req, s.Running(d.ID))
+		return s.Running(d.ID), nil
 	case ctx.Err() != nil:
-		return nil, err // only this look was cancelled, not the call
+		return contract.Result{}, err // only this look was cancelled, not the call
 	}
-	return s.failed(ctx, req, d.ID, err)
+	return s.failure(ctx, req, d.ID, err)
 }
 
-func (s *Server) cancelOperation(ctx context.Context, req *mcp.CallToolRequest) (mcp.Result, error) {
+func (s *Server) cancelOperation(ctx context.Context, req *mcp.CallToolRequest) (contract.Result, error) {
 	var args struct {
 		OperationID string `json:"operation_id"`
 	}
@@ -142,20 +136,20 @@ func (s *Server) cancelOperation(ctx context.Context, req *mcp.CallToolRequest) 
 		return answer()
 	}
 	if d.Status != operation.Running {
-		return toolResult(req, stateResult(fmt.Sprintf("The call has ended already: %s. Nothing was cancelled.", d.Status), d.ID, string(d.Status)))
+		return stateResult(fmt.Sprintf("The call has ended already: %s. Nothing was cancelled.", d.Status), d.ID, string(d.Status)), nil
 	}
 	if err := s.ops.Cancel(ctx, d.ID, "cancel_operation by the MCP client"); err != nil {
-		return s.failed(ctx, req, d.ID, err)
+		return s.failure(ctx, req, d.ID, err)
 	}
-	return toolResult(req, stateResult(fmt.Sprintf("The cancellation of %s is recorded. Call %s to see how it ended.",
-		d.ID, contract.ToolGetOperationResult), d.ID, "cancel_requested"))
+	return stateResult(fmt.Sprintf("The cancellation of %s is recorded. Call %s to see how it ended.",
+		d.ID, contract.ToolGetOperationResult), d.ID, "cancel_requested"), nil
 }
 
 // ownOperation decodes the arguments and describes the operation that they name,
 // if it is the caller's own. Otherwise answer says why not.
-func (s *Server) ownOperation(ctx context.Context, req *mcp.CallToolRequest, args any, id *string) (d operation.Description, answer func() (mcp.Result, error)) {
-	refused := func(format string, a ...any) (operation.Description, func() (mcp.Result, error)) {
-		return d, func() (mcp.Result, error) { return refuse(req, format, a...) }
+func (s *Server) ownOperation(ctx context.Context, req *mcp.CallToolRequest, args any, id *string) (d operation.Description, answer func() (contract.Result, error)) {
+	refused := func(format string, a ...any) (operation.Description, func() (contract.Result, error)) {
+		return d, func() (contract.Result, error) { return refuse(format, a...) }
 	}
 	if err := decodeArguments(req, args); err != nil {
 		return refused("%v", err)
@@ -168,7 +162,7 @@ func (s *Server) ownOperation(ctx context.Context, req *mcp.CallToolRequest, arg
 	}
 	d, err := s.find(ctx, *id)
 	if err != nil {
-		return d, func() (mcp.Result, error) { return s.failed(ctx, req, *id, err) }
+		return d, func() (contract.Result, error) { return s.failure(ctx, req, *id, err) }
 	}
 	return d, nil
 }
@@ -183,35 +177,35 @@ func (s *Server) find(ctx context.Context, id string) (operation.Description, er
 	return s.ops.Find(ctx, id)
 }
 
-func (s *Server) listOperations(ctx context.Context, req *mcp.CallToolRequest) (mcp.Result, error) {
+func (s *Server) listOperations(ctx context.Context, req *mcp.CallToolRequest) (contract.Result, error) {
 	var args struct {
 		Tool   string           `json:"tool"`
 		Status operation.Status `json:"status"`
 		Limit  *int             `json:"limit"`
 	}
 	if err := decodeArguments(req, &args); err != nil {
-		return refuse(req, "%v", err)
+		return refuse("%v", err)
 	}
 	filter := operation.Filter{Status: args.Status}
 	if args.Status != "" && !slices.Contains(operation.Statuses(), args.Status) {
-		return refuse(req, "status: %q is none of %v.", args.Status, operation.Statuses())
+		return refuse("status: %q is none of %v.", args.Status, operation.Statuses())
 	}
 	if args.Limit != nil {
 		if *args.Limit < 1 {
-			return refuse(req, "limit: %d is less than 1.", *args.Limit)
+			return refuse("limit: %d is less than 1.", *args.Limit)
 		}
 		filter.Limit = *args.Limit
 	}
 	if args.Tool != "" {
 		entry, ok := s.catalog.Lookup(ctx, args.Tool)
 		if !ok {
-			return refuse(req, "tool: there is no tool %q.", args.Tool)
+			return refuse("tool: there is no tool %q.", args.Tool)
 		}
 		filter.Service, filter.Tool = entry.Service.Name, entry.Tool.Name
 	}
 	calls, err := s.ops.List(ctx, s.caller(req.Extra), filter)
 	if err != nil {
-		return s.failed(ctx, req, "", err)
+		return s.failure(ctx, req, "", err)
 	}
 	snapshot := s.catalog.Snapshot()
 	rows := make([]json.RawMessage, len(calls))
@@ -236,9 +230,9 @@ func (s *Server) listOperations(ctx context.Context, req *mcp.CallToolRequest) (
 	o.Set("operations", contract.Array(rows...))
 	r, err := contract.ValueResult(o.JSON(), false)
 	if err != nil {
-		return nil, internal(err)
+		return contract.Result{}, internal(err)
 	}
-	return toolResult(req, r)
+	return r, nil
 }
 
 func decodeArguments(req *mcp.CallToolRequest, v any) error {
@@ -256,7 +250,7 @@ func decodeArguments(req *mcp.CallToolRequest, v any) error {
 }
 
 // refuse answers bad arguments of a poll tool, in words for the model.
-func refuse(req *mcp.CallToolRequest, format string, args ...any) (mcp.Result, error) {
+func refuse(format string, args ...any) (contract.Result, error) {
 	f := &contract.Failure{Code: contract.CodeInvalid, Message: fmt.Sprintf(format, args...)}
-	return toolResult(req, f.Result())
+	return f.Result(), nil
 }
