@@ -35,8 +35,10 @@ func TestSecretsStay(t *testing.T) {
 	})
 	httpServer["url"] = strings.Replace(http.URL, "http://", "http://user:"+secret("URL's user")+"@", 1) + "?key=" + secret("URL's query")
 	stdio := harness.PrepareUpstream(t)
-	stdio.Fault(t, upstream.Fault{Name: upstream.FaultStderr, Text: "my key is " + secret("env")})
-	stdioServer := stdio.Server(quick, harness.ProxyServer{"env": map[string]string{"API_KEY": secrets["env"]}})
+	stdio.Fault(t, upstream.Fault{Name: upstream.FaultStderr, Text: "my keys are " + secret("env") + " and " + secret("inherited env")})
+	stdioServer := stdio.Server(quick, harness.ProxyServer{
+		"env": map[string]string{"API_KEY": secrets["env"]}, "inherit_env": []string{"PATH", "INHERITED_KEY"},
+	})
 	oauth := harness.StartUpstream(t, "--client-secret", secret("auth"))
 	oauthServer := oauth.Server(quick, harness.ProxyServer{"auth": map[string]any{"client_id": "me", "client_secret": secrets["auth"]}})
 	broken := harness.PrepareUpstream(t)
@@ -65,7 +67,7 @@ func TestSecretsStay(t *testing.T) {
 	proxy := temporal.PrepareProxy(t, map[string]harness.ProxyServer{
 		names["http"]: httpServer, names["stdio"]: stdioServer, names["oauth"]: oauthServer, names["broken"]: brokenServer,
 		names["refusing"]: refusingServer, names["listless"]: listlessServer, names["away"]: away,
-	}).WithEnv("TOKEN="+secret("header from the environment"), "UNRELATED="+secret("the proxy's environment"))
+	}).WithEnv("TOKEN="+secret("header from the environment"), "INHERITED_KEY="+secrets["inherited env"], "UNRELATED="+secret("the proxy's environment"))
 	proxy.Start(t)
 
 	var services []string
@@ -93,8 +95,9 @@ func TestSecretsStay(t *testing.T) {
 	require.Contains(t, headers, secrets["header from the environment"])
 	env := string(p.Tool(t, "stdio_env", `{}`).Structured)
 	require.Contains(t, env, secrets["env"])
+	require.Contains(t, env, secrets["inherited env"])
 	require.NotContains(t, env, secrets["the proxy's environment"])
-	shown := []string{"header", "header from the environment", "env"} // these two tools return them
+	shown := []string{"header", "header from the environment", "env", "inherited env"} // these two tools return them
 
 	for _, name := range []string{"http", "stdio", "oauth"} {
 		require.Contains(t, string(call(name+"_echo", `{"a":1}`).Raw), `"a"`)
@@ -126,8 +129,9 @@ func TestSecretsStay(t *testing.T) {
 	for _, e := range oauth.Entries(t, upstream.EventToken) {
 		secrets["access token "+e.Text] = e.Text
 	}
-	out := harness.RunProxy(t, "", []string{"TOKEN=" + secrets["header from the environment"]}, "check", "--config", proxy.Config, "--log-level", "debug")
-	asJSON := harness.RunProxy(t, "", []string{"TOKEN=" + secrets["header from the environment"]}, "check", "--json", "--config", proxy.Config, "--log-level", "debug")
+	environment := []string{"TOKEN=" + secrets["header from the environment"], "INHERITED_KEY=" + secrets["inherited env"]}
+	out := harness.RunProxy(t, "", environment, "check", "--config", proxy.Config, "--log-level", "debug")
+	asJSON := harness.RunProxy(t, "", environment, "check", "--json", "--config", proxy.Config, "--log-level", "debug")
 	wrong := harness.RunProxy(t, `{"mcpServers":{"x":{"url":"http://`+secret("URL in a wrong file")+`:bad/","headers":{"Accept":"`+secret("header in a wrong file")+`"},"env":{"A":1}}}}`,
 		nil, "check", "--config", "-")
 	require.Equal(t, 2, wrong.Code)

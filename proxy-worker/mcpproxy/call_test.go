@@ -51,6 +51,29 @@ func TestAToolIsListedAndCalled(t *testing.T) {
 	}
 }
 
+// TestAManifestHasRoom: what a server says of itself, and what is wrong with its tools,
+// goes with each page, which has to fit a payload.
+func TestAManifestHasRoom(t *testing.T) {
+	t.Parallel()
+
+	tools := []string{plainTool}
+	for i := range 3_000 {
+		tools = append(tools, fmt.Sprintf(`{"name":"%d","inputSchema":{"type":"object","properties":{%q:{"x-mcp-header":1}}}}`, i, strings.Repeat("ü", 1_000)))
+	}
+	s := newServer(t, tools...)
+	s.Instructions = strings.Repeat("x", contract.PayloadLimit)
+	m := serve(t, s.upstream(), mcpproxy.Options{}).manifest()
+	require.Len(t, m.Tools, 1)
+	require.Empty(t, m.Instructions)
+	meta, err := contract.ParseObject(m.Meta)
+	require.NoError(t, err)
+	var warnings []string
+	require.NoError(t, json.Unmarshal(meta.Get(contract.MetaWarnings), &warnings))
+	require.Len(t, warnings, 101)
+	require.Contains(t, strings.Join(warnings, "\n"), "instructions: left out, since it takes 2097152 bytes")
+	require.Equal(t, "and 2901 more warnings", warnings[100])
+}
+
 func TestTheServiceKeepsTheContract(t *testing.T) {
 	t.Parallel()
 
@@ -131,7 +154,7 @@ func TestWhatIsNoCallIsRefusedWithoutTheUpstream(t *testing.T) {
 	t.Parallel()
 
 	s := newServer(t, plainTool, `{"name":"hidden","inputSchema":{"type":"object"}}`)
-	c := serve(t, s.upstream(), mcpproxy.Options{Reject: []*regexp.Regexp{regexp.MustCompile("hid|hidden")}})
+	c := serve(t, s.upstream(), mcpproxy.Options{Reject: []*regexp.Regexp{regexp.MustCompile("hid|hidden"), regexp.MustCompile(`\Qno.tool`)}})
 	require.Len(t, c.manifest().Tools, 1)
 	lists := s.count("tools/list")
 	for _, name := range []string{"hidden", "no-such", "no such tool", "ünknown"} {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -58,8 +59,13 @@ func collectParamHeaders(schema json.RawMessage, path []string, found *[]paramHe
 	}
 	o, _ := contract.ParseObject(schema) // a schema may be a boolean, which has no properties
 	properties, _ := contract.ParseObject(o.Get("properties"))
-	for _, name := range properties.Keys() {
-		property, err := contract.ParseObject(properties.Get(name))
+	values := map[string]json.RawMessage{} // of a name that stands twice the last counts
+	properties.Each(func(name string, value json.RawMessage) json.RawMessage {
+		values[name] = value
+		return nil
+	})
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		property, err := contract.ParseObject(values[name])
 		if err != nil {
 			continue
 		}
@@ -71,7 +77,7 @@ func collectParamHeaders(schema json.RawMessage, path []string, found *[]paramHe
 			}
 			*found = append(*found, paramHeader{inner, header})
 		}
-		if err := collectParamHeaders(properties.Get(name), inner, found); err != nil {
+		if err := collectParamHeaders(values[name], inner, found); err != nil {
 			return err
 		}
 	}

@@ -23,6 +23,9 @@ var operationCall = contract.MethodOperation("tools/call")
 // probeKey asks the connection, in a context, whether it has a proxy.
 type probeKey struct{ p *Proxy }
 
+// interceptedKey says, in a context, that a proxy sees the request already.
+type interceptedKey struct{ p *Proxy }
+
 var errProbed = errors.New("the connection has the proxy")
 
 // intercept is a gRPC interceptor of the Worker's client.
@@ -30,7 +33,10 @@ func (p *Proxy) intercept(ctx context.Context, method string, request, reply any
 	if ctx.Value(probeKey{p}) != nil {
 		return errProbed
 	}
-	err := invoke(ctx, method, request, reply, conn, options...)
+	if ctx.Value(interceptedKey{p}) != nil { // the client has the proxy twice
+		return invoke(ctx, method, request, reply, conn, options...)
+	}
+	err := invoke(context.WithValue(ctx, interceptedKey{p}, true), method, request, reply, conn, options...)
 	if poll, ok := reply.(*workflowservice.PollNexusTaskQueueResponse); ok && err == nil {
 		p.rewrite(poll.GetRequest())
 	}

@@ -120,6 +120,15 @@ func (o *Options) newListing(server mcpclient.Server, raw []json.RawMessage, ttl
 			l.warn("there is a policy for the tool %q, and the server has no such tool", name)
 		}
 	}
+	const left = "the server's %s: left out, since it takes %d bytes; at most %d are allowed"
+	if n := len(server.Info); n > maxAbout {
+		l.server.Info = nil
+		l.warn(left, "description of itself", n, maxAbout)
+	}
+	if n := len(server.Instructions); n > maxAbout {
+		l.server.Instructions = ""
+		l.warn(left, "text of instructions", n, maxAbout)
+	}
 	slices.Sort(l.warnings)
 	l.finish()
 	return l
@@ -171,12 +180,14 @@ func (l *listing) add(t *tool, object contract.Object, prefix string) {
 	}
 	object.Set("name", contract.Quote(t.name))
 	object.Set("_meta", meta.JSON())
-	decoded, warnings, err := contract.DecodeTool(object.JSON())
+	raw := object.JSON()
+	if len(raw) > contract.ManifestPageBytes { // nothing more is read of it
+		leaveOut(fmt.Errorf("it takes %d bytes, at most %d are allowed", len(raw), contract.ManifestPageBytes))
+		return
+	}
+	decoded, warnings, err := contract.DecodeTool(raw)
 	if err == nil {
 		t.headers, err = paramHeaders(decoded.InputSchema)
-	}
-	if err == nil && len(decoded.Raw) > contract.ManifestPageBytes {
-		err = fmt.Errorf("it takes %d bytes, at most %d are allowed", len(decoded.Raw), contract.ManifestPageBytes)
 	}
 	if err == nil && l.tools[t.name] != nil {
 		err = fmt.Errorf("the name %q is that of another tool", t.name)
@@ -209,9 +220,9 @@ func (l *listing) finish() {
 	if capabilities.Len() > 0 {
 		m.Capabilities = capabilities.JSON()
 	}
-	if len(l.warnings) > 0 {
-		quoted := make([]json.RawMessage, len(l.warnings))
-		for i, w := range l.warnings {
+	if warnings := bounded(l.warnings); len(warnings) > 0 {
+		quoted := make([]json.RawMessage, len(warnings))
+		for i, w := range warnings {
 			quoted[i] = contract.Quote(w)
 		}
 		var meta contract.Object
@@ -220,11 +231,33 @@ func (l *listing) finish() {
 	}
 }
 
+// What a manifest has beside its tools goes with each of its pages.
+const (
+	maxAbout    = 64 << 10 // bytes of instructions, or of what the server says of itself
+	maxWarnings = 100
+	maxWarning  = 500 // bytes
+)
+
+// bounded returns as many warnings as a manifest has room for, each in short.
+func bounded(warnings []string) []string {
+	shown := make([]string, 0, min(len(warnings), maxWarnings+1))
+	for _, w := range warnings[:min(len(warnings), maxWarnings)] {
+		if len(w) > maxWarning {
+			w = strings.ToValidUTF8(w[:maxWarning], "") + "…"
+		}
+		shown = append(shown, w)
+	}
+	if more := len(warnings) - maxWarnings; more > 0 {
+		shown = append(shown, fmt.Sprintf("and %d more warnings", more))
+	}
+	return shown
+}
+
 // outdated returns the listing with a warning that it could not be made anew.
 func (l *listing) outdated(server string) *listing {
 	next := *l
-	next.warnings = append(slices.Clone(l.warnings), fmt.Sprintf(
-		"the tools were listed last at %s; the server %q does not answer since", l.at.UTC().Format(time.RFC3339), server))
+	next.warnings = append([]string{fmt.Sprintf(
+		"the tools were listed last at %s; the server %q does not answer since", l.at.UTC().Format(time.RFC3339), server)}, l.warnings...)
 	next.finish()
 	return &next
 }

@@ -91,7 +91,7 @@ func (o *Options) setDefaults(name string) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	o.Allow, o.Reject = whole(o.Allow), whole(o.Reject)
+	o.Allow, o.Reject = longest(o.Allow), longest(o.Reject)
 	o.ToolPolicies = maps.Clone(o.ToolPolicies)
 }
 
@@ -137,19 +137,24 @@ func (o *Options) check() []error {
 
 // serves reports whether the filters, anchored, let a tool through.
 func (o *Options) serves(upstreamName string) bool {
-	matches := func(re *regexp.Regexp) bool { return re.MatchString(upstreamName) }
+	matches := func(re *regexp.Regexp) bool {
+		at := re.FindStringIndex(upstreamName)
+		return at != nil && at[1]-at[0] == len(upstreamName)
+	}
 	if len(o.Allow) > 0 && !slices.ContainsFunc(o.Allow, matches) {
 		return false
 	}
 	return !slices.ContainsFunc(o.Reject, matches)
 }
 
-// whole returns expressions that match a string only as a whole. What one prefers
-// does not matter then: the match has to end where the string does.
-func whole(expressions []*regexp.Regexp) []*regexp.Regexp {
-	anchored := make([]*regexp.Regexp, len(expressions))
+// longest returns expressions that find their longest match: the whole string, if that
+// is one. An anchored expression could mean something else, or be none.
+func longest(expressions []*regexp.Regexp) []*regexp.Regexp {
+	all := make([]*regexp.Regexp, len(expressions))
 	for i, re := range expressions {
-		anchored[i] = regexp.MustCompile(`\A(?:` + re.String() + `)\z`)
+		one := *re // the caller's stays as it is
+		one.Longest()
+		all[i] = &one
 	}
-	return anchored
+	return all
 }

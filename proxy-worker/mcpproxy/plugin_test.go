@@ -38,10 +38,12 @@ func TestAProxyOnClientAndWorkerServes(t *testing.T) {
 	s := newServer(t, plainTool)
 	p := newProxy(t, "both", s.upstream(), mcpproxy.Options{})
 	endpoint := newEndpoint(t)
-	w := worker.New(dial(t, p), endpoint, worker.Options{Plugins: []worker.Plugin{p}})
+	w := worker.New(dial(t, p, p), endpoint, worker.Options{Plugins: []worker.Plugin{p}})
 	require.NoError(t, w.Start())
 	t.Cleanup(w.Stop)
-	caller{t: t, endpoint: endpoint, service: "both"}.ok("echo", `{}`)
+	c := caller{t: t, endpoint: endpoint, service: "both"}
+	c.ok("echo", `{}`)
+	require.Contains(t, c.fails(contract.MethodOperation("tools/call"), `{}`).Message, "a tool is called by its own name")
 }
 
 func TestAClientFromAnother(t *testing.T) {

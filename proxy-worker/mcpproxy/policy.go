@@ -137,7 +137,12 @@ func (p *Policy) resolved() ResolvedPolicy {
 }
 
 func (r RetryPolicy) resolved() RetryPolicy {
-	orElse(&r.InitialInterval, defaultInitialInterval)
+	if r.InitialInterval == 0 {
+		r.InitialInterval = defaultInitialInterval
+		if r.MaximumInterval > 0 {
+			r.InitialInterval = min(r.InitialInterval, r.MaximumInterval)
+		}
+	}
 	orElse(&r.BackoffCoefficient, defaultCoefficient)
 	if r.MaximumInterval == 0 {
 		r.MaximumInterval = max(defaultMaximumInterval, r.InitialInterval)

@@ -73,6 +73,15 @@ func TestThePolicyOfATool(t *testing.T) {
 		})
 	}
 
+	t.Run("a maximum interval alone", func(t *testing.T) {
+		t.Parallel()
+
+		o := mcpproxy.Options{Policy: mcpproxy.Policy{Retry: &mcpproxy.RetryPolicy{MaximumInterval: 100 * time.Millisecond}}}
+		got := inspect(t, newServer(t, annotated("x/y", `{}`)), o).Tools[0].Policy.Retry
+		require.Equal(t, 100*time.Millisecond, got.InitialInterval, "Temporal takes none above the maximum")
+		require.Equal(t, 100*time.Millisecond, got.MaximumInterval)
+	})
+
 	t.Run("defaults", func(t *testing.T) {
 		t.Parallel()
 		require.Equal(t, mcpproxy.ResolvedPolicy{
@@ -154,6 +163,24 @@ func TestToolsThatAreLeftOutAreNamed(t *testing.T) {
 		require.Contains(t, warnings, want)
 	}
 	require.Len(t, r.Warnings, 9)
+}
+
+// TestASchemaOfManyProperties: a walk that looked each of them up would take minutes.
+func TestASchemaOfManyProperties(t *testing.T) {
+	t.Parallel()
+
+	tool := func(name string, properties int) string {
+		var b strings.Builder
+		for i := range properties {
+			fmt.Fprintf(&b, `"%d":{},`, i)
+		}
+		return `{"name":"` + name + `","inputSchema":{"type":"object","properties":{` + b.String() + `"a":{"type":"number","x-mcp-header":"A"}}}}`
+	}
+	r := inspect(t, newServer(t, tool("many", 80_000), tool("more", 500_000), plainTool), mcpproxy.Options{})
+	require.Len(t, r.Tools, 1)
+	require.Len(t, r.Warnings, 2)
+	require.Contains(t, r.Warnings[0], `tool "many" is left out: x-mcp-header at property "a"`)
+	require.Regexp(t, `tool "more" is left out: it takes \d+ bytes`, r.Warnings[1])
 }
 
 func TestAnUpstreamWithoutTools(t *testing.T) {

@@ -185,12 +185,15 @@ func (u *stdioUpstream) open(o Options, log *slog.Logger) (mcpclient.Transport, 
 	if inherit == nil {
 		inherit = DefaultInheritEnv()
 	}
+	var secrets []string
 	for _, key := range inherit {
 		if value, ok := os.LookupEnv(key); ok {
 			environment[key] = value
+			if !slices.Contains(DefaultInheritEnv(), key) {
+				secrets = append(secrets, value)
+			}
 		}
 	}
-	var secrets []string
 	for key, value := range u.options.Env {
 		if key == "" || strings.ContainsAny(key, "=\x00") || strings.Contains(value, "\x00") {
 			errs = append(errs, fmt.Errorf("StdioOptions.Env: %q cannot be a variable", key))

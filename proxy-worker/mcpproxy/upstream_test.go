@@ -2,6 +2,7 @@ package mcpproxy_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -22,6 +23,8 @@ type fakeServer struct {
 	Legacy bool
 	// Capabilities is an object; tools with list changes by default.
 	Capabilities string
+	// Instructions are a short text by default.
+	Instructions string
 	// Call answers tools/call and every other method that has no answer here.
 	Call func(ctx context.Context, c *fakeConn, method string, params contract.Object) (result string, err *contract.ProtocolError)
 	// Fail are the methods that are answered with an error.
@@ -195,7 +198,7 @@ func (c *fakeConn) answer(ctx context.Context, method string, params contract.Ob
 		capabilities = `{"tools":{"listChanged":true}}`
 	}
 	const info = `{"name":"fake","version":"1"}`
-	about := `"capabilities":` + capabilities + `,"serverInfo":` + info + `,"_meta":{"io.modelcontextprotocol/serverInfo":` + info + `},"instructions":"Be <kind>."`
+	about := `"capabilities":` + capabilities + `,"serverInfo":` + info + `,"_meta":{"io.modelcontextprotocol/serverInfo":` + info + `},"instructions":` + string(contract.Quote(cmp.Or(s.Instructions, "Be <kind>.")))
 	switch method {
 	case "server/discover":
 		if s.Legacy {
