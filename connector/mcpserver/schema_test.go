@@ -123,7 +123,7 @@ func TestMayOutlast(t *testing.T) {
 	t.Parallel()
 
 	for budget, untouched := range map[time.Duration]time.Duration{
-		30 * time.Second: 25 * time.Second, 6 * time.Second: 3 * time.Second, time.Millisecond: time.Millisecond / 2,
+		30 * time.Second: 29 * time.Second, 6 * time.Second: 5 * time.Second, time.Millisecond: time.Millisecond / 2,
 	} {
 		s := &Server{options: Options{WaitBudget: budget}}
 		require.False(t, s.mayOutlast(untouched))

@@ -95,7 +95,7 @@ func (s *Server) render(e catalog.Entry) rawTool {
 // begins after that of the wait, and Temporal tells of its end a moment later.
 func (s *Server) mayOutlast(timeout time.Duration) bool {
 	budget := s.options.WaitBudget
-	return timeout == 0 || timeout > budget-min(5*time.Second, budget/2)
+	return timeout == 0 || timeout > budget-min(time.Second, budget/2)
 }
 
 func compact(raw json.RawMessage) json.RawMessage {
