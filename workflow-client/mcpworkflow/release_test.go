@@ -80,7 +80,7 @@ func releasedHistories(t *testing.T, repo string) string {
 	names, err := git(t, repo, "ls-tree", "--name-only", tag, "testdata/")
 	require.NoError(t, err)
 	dir := t.TempDir()
-	for _, name := range strings.Fields(names) {
+	for name := range strings.FieldsSeq(names) {
 		data, err := git(t, repo, "show", tag+":./"+name)
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(filepath.Join(dir, path.Base(name)), []byte(data+"\n"), 0o600))
