@@ -44,7 +44,7 @@ func (p *Proxy) newRuntime() *runtime {
 		MaxSessions: p.options.MaxSessions,
 		IdleTimeout: p.options.SessionIdleTimeout,
 	})
-	r.catalog = newCatalog(ctx, p.name, p.options.ListRefreshInterval, p.log, func(ctx context.Context) (*listing, error) {
+	r.catalog = newCatalog(ctx, p.name, p.options.ListRefreshInterval, mcpclient.Limited(p.log), func(ctx context.Context) (*listing, error) {
 		return p.fetch(ctx, r)
 	})
 	return r
