@@ -74,7 +74,8 @@ func (s *Server) takeCall() (done func(), err error) {
 func (s *Server) callOther(ctx context.Context, next mcp.MethodHandler, req *mcp.CallToolRequest) (mcp.Result, error) {
 	res, err := next(ctx, "tools/call", req)
 	var rpc *jsonrpc.Error
-	if errors.As(err, &rpc) && rpc.Code == jsonrpc.CodeInvalidParams {
+	// The SDK tells its own refusal from one of the host's tool by its words alone.
+	if errors.As(err, &rpc) && rpc.Message == fmt.Sprintf("unknown tool %q", req.Params.Name) {
 		return nil, unknownTool(req.Params.Name, s.catalog.Snapshot().Warnings())
 	}
 	return res, err

@@ -21,6 +21,7 @@ import (
 	"github.com/durable-mcp/durable-mcp/connector/mcpserver"
 	"github.com/durable-mcp/durable-mcp/connector/operation"
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -620,4 +621,29 @@ func TestProgressUntilTheResult(t *testing.T) {
 		}
 	}
 	sent.Wait()
+}
+
+// TestToolsOfTheHost: what a tool that the host added itself refuses is its own
+// answer, and a tool that nobody has is named with what is known about the catalog.
+func TestToolsOfTheHost(t *testing.T) {
+	t.Parallel()
+
+	server, _ := start(t, mcpserver.Options{})
+	server.MCP().AddTool(&mcp.Tool{Name: "own", InputSchema: json.RawMessage(`{"type":"object"}`)},
+		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there is no such room"}
+		})
+	ours, theirs := mcp.NewInMemoryTransports()
+	_, err := server.MCP().Connect(t.Context(), ours, nil)
+	require.NoError(t, err)
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, nil).Connect(t.Context(), theirs, nil)
+	require.NoError(t, err)
+	defer func() { _ = session.Close() }()
+	for name, want := range map[string]string{"own": "there is no such room", "none": `Unknown tool: "none".`} {
+		_, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: name})
+		rpc, ok := errors.AsType[*jsonrpc.Error](err)
+		require.True(t, ok, "%v", err)
+		require.Equal(t, want, rpc.Message)
+		require.EqualValues(t, jsonrpc.CodeInvalidParams, rpc.Code)
+	}
 }

@@ -50,7 +50,7 @@ func (c call) fits(input json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	return contract.CheckSize("arguments", make([]byte, len(input)+len(about)+contract.PayloadOverhead))
+	return contract.CheckSize("arguments", input, about)
 }
 
 // activities returns the activities by type.

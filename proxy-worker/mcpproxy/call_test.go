@@ -61,7 +61,7 @@ func TestAManifestHasRoom(t *testing.T) {
 		tools = append(tools, fmt.Sprintf(`{"name":"%d","inputSchema":{"type":"object","properties":{%q:{"x-mcp-header":1}}}}`, i, strings.Repeat("ü", 1_000)))
 	}
 	s := newServer(t, tools...)
-	s.Instructions = strings.Repeat("x", contract.PayloadLimit)
+	s.Instructions = strings.Repeat("\x01", 20_000) // which JSON has in six bytes
 	m := serve(t, s.upstream(), mcpproxy.Options{}).manifest()
 	require.Len(t, m.Tools, 1)
 	require.Empty(t, m.Instructions)
@@ -70,7 +70,7 @@ func TestAManifestHasRoom(t *testing.T) {
 	var warnings []string
 	require.NoError(t, json.Unmarshal(meta.Get(contract.MetaWarnings), &warnings))
 	require.Len(t, warnings, 101)
-	require.Contains(t, strings.Join(warnings, "\n"), "instructions: left out, since it takes 2097152 bytes")
+	require.Contains(t, strings.Join(warnings, "\n"), "instructions: left out, since it takes 120002 bytes")
 	require.Equal(t, "and 2901 more warnings", warnings[100])
 }
 

@@ -38,7 +38,8 @@ type flight struct {
 const (
 	// settle is how long changes are collected before the tools are listed.
 	settle = 50 * time.Millisecond
-	// minRefresh bounds how often an upstream's time to live makes it be listed.
+	// minRefresh bounds how often an upstream makes itself be listed, by a time to
+	// live or by its word of changes.
 	minRefresh = time.Second
 	// maxRenamed is how many tools one line of the log names.
 	maxRenamed = 20
@@ -148,13 +149,14 @@ func (c *catalog) report(old, list *listing) {
 func (c *catalog) keepFresh() {
 	timer := time.NewTimer(c.pause())
 	defer timer.Stop()
+	var changed time.Time // when a change last had them listed
 	for {
 		select {
 		case <-c.ctx.Done():
 			return
 		case <-timer.C:
 		case <-c.changes:
-			timer.Reset(settle)
+			timer.Reset(max(settle, minRefresh-time.Since(changed)))
 			select {
 			case <-c.ctx.Done():
 				return
@@ -165,6 +167,7 @@ func (c *catalog) keepFresh() {
 			default:
 			}
 			c.land() // what is under way may have begun before the change
+			changed = time.Now()
 		}
 		_, _ = c.refresh(c.ctx) // is logged
 		timer.Reset(c.pause())

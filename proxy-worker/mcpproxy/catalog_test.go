@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -38,4 +39,26 @@ func TestACatalogThatHasEndedListsNoMore(t *testing.T) {
 	callers.Wait()
 	_, err = c.refresh(t.Context())
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestChangesWithoutAPauseListAtABoundedRate(t *testing.T) {
+	t.Parallel()
+
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		begin := time.Now()
+		var listed []time.Duration
+		c := newCatalog(ctx, "fake", time.Hour, slog.New(slog.DiscardHandler), nil)
+		c.fetch = func(context.Context) (*listing, error) {
+			listed = append(listed, time.Since(begin))
+			c.changed() // the server says so at each listing
+			return &listing{}, nil
+		}
+		c.running.Go(c.keepFresh)
+		c.changed()
+		time.Sleep(3 * time.Second)
+		stop()
+		c.close()
+		require.Equal(t, []time.Duration{settle, settle + minRefresh, settle + 2*minRefresh}, listed)
+	})
 }

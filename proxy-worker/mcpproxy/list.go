@@ -125,7 +125,7 @@ func (o *Options) newListing(server mcpclient.Server, raw []json.RawMessage, ttl
 		l.server.Info = nil
 		l.warn(left, "description of itself", n, maxAbout)
 	}
-	if n := len(server.Instructions); n > maxAbout {
+	if n := len(contract.Quote(server.Instructions)); n > maxAbout {
 		l.server.Instructions = ""
 		l.warn(left, "text of instructions", n, maxAbout)
 	}

@@ -150,9 +150,15 @@ func CheckArguments(raw json.RawMessage) (json.RawMessage, error) {
 }
 
 // CheckSize returns a [Failure] with code [CodePayloadTooLarge] if data would
-// not fit in one payload. What names the thing: "arguments", "result".
-func CheckSize(what string, data []byte) error {
-	if len(data)+PayloadOverhead <= PayloadLimit {
+// not fit in one payload, or not together with the payloads beside it where
+// Temporal bounds them as one, as it does with those that an activity is started
+// with. What names the thing: "arguments", "result".
+func CheckSize(what string, data []byte, beside ...[]byte) error {
+	size := len(data) + PayloadOverhead
+	for _, more := range beside {
+		size += len(more) + PayloadOverhead
+	}
+	if size <= PayloadLimit {
 		return nil
 	}
 	remedy := "Ask for less, or for a part at a time."
@@ -165,7 +171,7 @@ func CheckSize(what string, data []byte) error {
 	return &Failure{
 		Code: CodePayloadTooLarge,
 		Message: fmt.Sprintf("The %s would take %d bytes; one Temporal payload holds at most %d. %s",
-			what, len(data), PayloadLimit-PayloadOverhead, remedy),
+			what, size-PayloadOverhead, PayloadLimit-PayloadOverhead, remedy),
 	}
 }
 

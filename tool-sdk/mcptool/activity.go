@@ -136,7 +136,7 @@ func (in activityInput) fits() error {
 	if err != nil {
 		return err
 	}
-	return contract.CheckSize("arguments", make([]byte, len(in.Arguments)+len(about)+contract.PayloadOverhead))
+	return contract.CheckSize("arguments", in.Arguments, about)
 }
 
 // activityRunner is an activity operation without its types.

@@ -3,7 +3,6 @@ package loop_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -210,7 +209,7 @@ func TestContinueAsNewTooLong(t *testing.T) {
 		var again *workflow.ContinueAsNewError
 		if want == "" {
 			require.ErrorContains(t, env.GetWorkflowError(), "conversation")
-			require.False(t, errors.As(env.GetWorkflowError(), &again))
+			require.NotErrorAs(t, env.GetWorkflowError(), &again)
 			continue
 		}
 		require.ErrorAs(t, env.GetWorkflowError(), &again)

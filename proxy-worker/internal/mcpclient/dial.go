@@ -21,7 +21,7 @@ import (
 func Dial(ctx context.Context, t Transport, o Options) (*Session, error) {
 	o = o.withDefaults()
 	if v := o.ProtocolVersion; v != "" && !slices.Contains(Versions(), v) {
-		return nil, &Error{Message: fmt.Sprintf("protocol version %q is unknown, the known ones are %s", v, strings.Join(Versions(), ", "))}
+		return nil, &Error{Message: fmt.Sprintf("protocol version %.40q is unknown, the known ones are %s", v, strings.Join(Versions(), ", "))}
 	}
 	d := &dialer{session: newSession(o), transport: t, pinned: o.ProtocolVersion, doing: "connecting"}
 	bounded, stop := context.WithTimeout(ctx, o.StartupTimeout)

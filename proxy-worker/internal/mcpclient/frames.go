@@ -290,7 +290,7 @@ func (l *frameLink) take(raw json.RawMessage) {
 		select {
 		case l.replies <- Reply(l.handler, m):
 		default:
-			l.log.Warn("the server asks more than it reads answers; one is left out", "method", brief(m.Method))
+			l.log.Warn("the server asks more than it reads answers; one is left out", "method", brief(l.redact(m.Method)))
 		}
 	}
 }
@@ -310,7 +310,7 @@ func (l *frameLink) answer(m Incoming) {
 	}
 	switch {
 	case x == nil:
-		l.log.Debug("a response that nobody waits for", "id", brief(string(m.ID)))
+		l.log.Debug("a response that nobody waits for", "id", brief(l.redact(string(m.ID))))
 	case fault != nil:
 		x.end(answer{err: Malformed(x.method, fault)})
 	default:

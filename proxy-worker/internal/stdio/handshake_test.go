@@ -139,7 +139,8 @@ func TestACommandThatDoesNotStart(t *testing.T) {
 			_, err := mcpclient.Dial(t.Context(), stdio.New(test.o), options())
 			e := failure(t, err)
 			require.Equal(t, mcpclient.NotSent, e.Outcome)
-			require.Contains(t, e.Message, test.want)
+			require.Equal(t, "connect: the server's command does not start", e.Message, "callers and history do not see the path")
+			require.Contains(t, e.Detail, test.want)
 		})
 	}
 }

@@ -64,16 +64,27 @@ func (t *Transport) Open(ctx context.Context, h mcpclient.Handler) (mcpclient.Li
 	}
 	path, err := t.options.find()
 	if err != nil {
-		return nil, &mcpclient.Error{Retryable: true, Message: fmt.Sprintf("command %q: %v", t.options.Command, err), Cause: err}
+		return nil, t.options.unstarted(err)
 	}
 	if info, err := os.Stat(t.options.Dir); t.options.Dir != "" && (err != nil || !info.IsDir()) {
-		return nil, &mcpclient.Error{Retryable: true, Message: fmt.Sprintf("command %q: no working directory %q", t.options.Command, t.options.Dir)}
+		return nil, t.options.unstarted(fmt.Errorf("no working directory %q", t.options.Dir))
 	}
 	f, err := start(t.options, path)
 	if err != nil {
-		return nil, &mcpclient.Error{Retryable: true, Message: fmt.Sprintf("command %q does not start: %v", t.options.Command, err), Cause: err}
+		return nil, t.options.unstarted(err)
 	}
 	return mcpclient.NewLink(f, h, t.options.Logger, t.options.Redact), nil
+}
+
+// unstarted is the error of a process that there is not. Which one it would be is
+// the operator's matter.
+func (o *Options) unstarted(err error) error {
+	return &mcpclient.Error{
+		Retryable: true,
+		Message:   "the server's command does not start",
+		Detail:    o.Redact(fmt.Sprintf("command %q: %v", o.Command, err)),
+		Cause:     err,
+	}
 }
 
 var (
