@@ -69,7 +69,13 @@ func startService(t *testing.T, server *harness.Temporal) *service {
 	t.Helper()
 	s := &service{name: harness.Unique("load"), gate: make(chan struct{}), ran: map[int]int{}}
 	server.CreateEndpoint(t, s.name, s.name)
-	c, err := client.Dial(client.Options{HostPort: server.Address, Logger: sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))})
+	c, err := client.Dial(client.Options{
+		HostPort: server.Address,
+		Logger:   sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)),
+		// The results that an open gate lets go come all at once. The SDK drops one
+		// that the server does not take within its ten seconds.
+		RPCTimeout: patience(calls(t)),
+	})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	w := worker.New(c, s.name, worker.Options{DisableWorkflowWorker: true, MaxConcurrentActivityExecutionSize: 10_000})
