@@ -1,12 +1,19 @@
 package mcpserver_test
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/durable-mcp/durable-mcp/connector/catalog"
+	"github.com/durable-mcp/durable-mcp/connector/internal/temporaltest"
 	"github.com/durable-mcp/durable-mcp/connector/mcpserver"
+	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
 	"github.com/stretchr/testify/require"
 )
 
@@ -72,5 +79,29 @@ func TestStdioRefusesAnIDInUse(t *testing.T) {
 		p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+id+`}}`,
 			`{"jsonrpc":"2.0","id":"after","method":"tools/call","params":{"name":"echo","arguments":{}}}`)
 		require.Contains(t, p.line(), `"id":"after","result"`, "the cancelled one has no answer")
+	}
+}
+
+// Over HTTP the SDK takes a batch apart; each of its requests keeps its own bytes.
+func TestHTTPBatchesKeepTheirParams(t *testing.T) {
+	t.Parallel()
+
+	temporal := temporaltest.Start()
+	t.Cleanup(temporal.Close)
+	temporal.Serve("mirror", `{"tools":[{"name":"see","inputSchema":{"type":"object"},"_meta":{"io.temporal/encoding":"mcp"}}]}`,
+		map[string]temporaltest.Handler{"see": func(_ context.Context, input json.RawMessage) (json.RawMessage, error) {
+			return contract.TextResult("saw "+string(input), false).JSON(), nil
+		}})
+	server := serve(t, temporal, mcpserver.Options{Services: []catalog.Service{{Name: "mirror"}}})
+	call := `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"_meta":{"z":%s,"a":1.0,"progressToken":%[2]s},"name":"see","arguments":{"n":%[2]s}}}`
+	numbers := []string{"9007199254740993", "1e400", "123456789012345678901234567890"}
+	w := deliver(t, server, "["+fmt.Sprintf(call, 1, numbers[0])+`,{"jsonrpc":"2.0","id":"p","method":"ping"},`+
+		fmt.Sprintf(call, 2, numbers[1])+","+fmt.Sprintf(call, 3, numbers[2])+"]")
+	require.Equal(t, http.StatusOK, w.Code)
+	require.Contains(t, w.Body.String(), `"id":"p","result"`)
+	for i, n := range numbers {
+		input := fmt.Sprintf(`{"arguments":{"n":%s},"_meta":{"z":%[1]s,"a":1.0}}`, n)
+		require.Regexp(t, fmt.Sprintf(`"id":%d,"result":.*`, i+1)+regexp.QuoteMeta("saw "+strings.ReplaceAll(input, `"`, `\"`)+`"`), w.Body.String())
+		require.Contains(t, w.Body.String(), `"progressToken":`+n+`,`)
 	}
 }

@@ -267,7 +267,7 @@ func progressToken(ctx context.Context, req *mcp.CallToolRequest) any {
 	if token == nil {
 		return nil
 	}
-	params, err := contract.ParseObject(rawParams(ctx, req.Extra))
+	params, err := contract.ParseObject(rawParams(ctx, req))
 	if err != nil {
 		return token
 	}
@@ -289,7 +289,7 @@ func (s *Server) caller(extra *mcp.RequestExtra) operation.Caller {
 // callParams returns the call's params with the bytes that came.
 func callParams(ctx context.Context, req *mcp.CallToolRequest) (contract.CallParams, error) {
 	p := contract.CallParams{Arguments: req.Params.Arguments}
-	if raw := rawParams(ctx, req.Extra); raw != nil {
+	if raw := rawParams(ctx, req); raw != nil {
 		o, err := contract.ParseObject(raw)
 		if err != nil {
 			return p, invalidParams("params: %v", err)

@@ -84,7 +84,7 @@ func (s *Server) serveFeature(ctx context.Context, f feature, method string, r m
 
 // requestParams returns the params with the bytes that came.
 func requestParams(ctx context.Context, req clientRequest) (contract.Object, error) {
-	raw := rawParams(ctx, req.GetExtra())
+	raw := rawParams(ctx, req)
 	if raw == nil { // a transport that keeps no bytes, or there are none
 		var err error
 		if raw, err = json.Marshal(req.GetParams()); err != nil {

@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -138,13 +140,12 @@ func (s *Server) mcpHandler() http.Handler {
 			refuseBody(w, err)
 			return
 		}
-		method, params := peek(body)
-		safe := representable(body)
-		if id, code, problem := checkBody(body, params, safe); problem != "" {
+		if id, code, problem := checkBody(body); problem != "" {
 			refuseMessage(w, id, code, problem)
 			return
 		}
-		safe = encodeIDs(safe)
+		method, params := peek(body)
+		safe, batch := forSDK(body)
 		if err := checkTaskHeader(r, method, params); err != nil {
 			refuseMessage(w, requestID(body), mcp.CodeHeaderMismatch, err.Error())
 			return
@@ -158,7 +159,7 @@ func (s *Server) mcpHandler() http.Handler {
 		out := newStream(r.Context(), w, s.options.KeepAliveInterval)
 		defer out.close()
 		ctx := context.WithValue(r.Context(), streamKey{}, out)
-		ctx = context.WithValue(ctx, paramsKey{}, params)
+		ctx = context.WithValue(ctx, paramsKey{}, append(batch, params))
 		r = r.WithContext(ctx)
 		r.Body = io.NopCloser(bytes.NewReader(safe))
 		sdk.ServeHTTP(out, r)
@@ -203,9 +204,8 @@ func checkTaskHeader(r *http.Request, method string, params json.RawMessage) err
 }
 
 // checkBody finds what the SDK would take and not pass on as it is: it reads the
-// first of several values, answers two requests under one ID, and where the
-// params have no bytes of their own it gets the ones made representable.
-func checkBody(body []byte, params, safe json.RawMessage) (id json.RawMessage, code int64, problem string) {
+// first of several values, and answers two requests under one ID.
+func checkBody(body []byte) (id json.RawMessage, code int64, problem string) {
 	if !json.Valid(body) {
 		return nil, jsonrpc.CodeParseError, "The body is not one JSON value."
 	}
@@ -220,9 +220,6 @@ func checkBody(body []byte, params, safe json.RawMessage) (id json.RawMessage, c
 		}
 		seen[string(id)] = true
 	}
-	if params == nil && !bytes.Equal(body, safe) {
-		return requestID(body), jsonrpc.CodeInvalidRequest, "A number of this size passes in the params of a single request only, not in a batch."
-	}
 	return nil, 0, ""
 }
 
@@ -234,16 +231,47 @@ func messages(body json.RawMessage) []json.RawMessage {
 	return []json.RawMessage{body}
 }
 
-// encodeIDs returns the body with IDs that the SDK sends back as they are.
-func encodeIDs(body json.RawMessage) json.RawMessage {
-	if batch, err := contract.ParseArray(body); err == nil {
-		for i, message := range batch {
-			batch[i] = encodeMember(message, "id")
-		}
-		return contract.Array(batch...)
+// forSDK returns the body as the SDK can read it, and the params of a batch as they
+// came.
+func forSDK(body json.RawMessage) (safe json.RawMessage, batch []json.RawMessage) {
+	safe = representable(body)
+	elements, err := contract.ParseArray(safe)
+	if err != nil {
+		return encodeMember(safe, "id"), nil
 	}
-	return encodeMember(body, "id")
+	batch = make([]json.RawMessage, len(elements))
+	for i, message := range messages(body) {
+		_, batch[i] = peek(message)
+		elements[i] = encodeMember(markParams(elements[i], i), "id")
+	}
+	return contract.Array(elements...), batch
 }
+
+// markParams returns a message of a batch whose params say which they are: the SDK
+// tells a handler nothing else of where in the body its request stood.
+func markParams(message json.RawMessage, position int) json.RawMessage {
+	o, err := contract.ParseObject(message)
+	if err != nil {
+		return message
+	}
+	params, err := contract.ParseObject(o.Get("params"))
+	if err != nil {
+		return message
+	}
+	meta, err := contract.ParseObject(params.Get("_meta"))
+	if err != nil && params.Has("_meta") {
+		return message // the SDK says what is wrong
+	}
+	meta.Set(positionMark, contract.Quote(strconv.Itoa(position)))
+	params.Delete("_meta")
+	params.Set("_meta", meta.JSON())
+	o.Delete("params")
+	o.Set("params", params.JSON())
+	return o.JSON()
+}
+
+// positionMark is random: nobody else's `_meta` has it.
+var positionMark = "position-" + rand.Text()
 
 func refuseMessage(w http.ResponseWriter, id json.RawMessage, code int64, message string) {
 	w.Header().Set("Content-Type", "application/json")
@@ -251,15 +279,24 @@ func refuseMessage(w http.ResponseWriter, id json.RawMessage, code int64, messag
 	_, _ = w.Write(rejection(id, code, message))
 }
 
+// paramsKey is where HTTP puts the raw params: those of a batch by position, then
+// those of a body that is one request.
 type paramsKey struct{}
 
 // rawParams returns the params of the request as they came, or nil where the
 // transport keeps no bytes.
-func rawParams(ctx context.Context, extra *mcp.RequestExtra) json.RawMessage {
-	if raw, ok := ctx.Value(paramsKey{}).(json.RawMessage); ok {
-		return raw
+func rawParams(ctx context.Context, req clientRequest) json.RawMessage {
+	if raw, ok := ctx.Value(paramsKey{}).([]json.RawMessage); ok {
+		position := len(raw) - 1
+		if position > 0 {
+			mark, _ := req.GetParams().GetMeta()[positionMark].(string)
+			if at, err := strconv.Atoi(mark); err == nil {
+				position = at
+			}
+		}
+		return raw[position]
 	}
-	if extra != nil {
+	if extra := req.GetExtra(); extra != nil {
 		if raw := extra.Header[stdioParams]; len(raw) == 1 {
 			return json.RawMessage(raw[0])
 		}
