@@ -206,8 +206,8 @@ func checkTaskHeader(r *http.Request, method string, params json.RawMessage) err
 // checkBody finds what the SDK would take and not pass on as it is: it reads the
 // first of several values, and answers two requests under one ID.
 func checkBody(body []byte) (id json.RawMessage, code int64, problem string) {
-	if !json.Valid(body) {
-		return nil, jsonrpc.CodeParseError, "The body is not one JSON value."
+	if !isJSON(body) {
+		return nil, jsonrpc.CodeParseError, "The body is not one JSON value in UTF-8."
 	}
 	seen := map[string]bool{}
 	for _, message := range messages(body) {

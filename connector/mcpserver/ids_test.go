@@ -39,6 +39,10 @@ func TestStdioKeepsIDs(t *testing.T) {
 	a := p.read()
 	require.Nil(t, a.ID)
 	require.Equal(t, -32700, a.Error.Code, "neither half of the line was served")
+	p.send(`{"jsonrpc":"2.0","id":9007199254740993,"method":"ping","params":{"a":"` + "\xff" + `"}}`)
+	a = p.read()
+	require.Nil(t, a.ID, "of what is no text, no part counts")
+	require.Equal(t, -32700, a.Error.Code)
 }
 
 // What the SDK would change on its way to the tool is refused.
@@ -48,10 +52,12 @@ func TestHTTPRefusesWhatWouldChange(t *testing.T) {
 	server, temporal := start(t, mcpserver.Options{})
 	call := `{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"echo","arguments":{"n":%s}}}`
 	for body, want := range map[string]string{
-		fmt.Sprintf(call, "1", "1e400") + "}":                                       `"id":null,"error":{"code":-32700,`,
-		fmt.Sprintf(call, "1", "1") + fmt.Sprintf(call, "2", "1"):                   `"id":null,"error":{"code":-32700,`,
-		fmt.Sprintf(call, "1.5", "1"):                                               `"id":1.5,"error":{"code":-32600,`,
-		"[" + fmt.Sprintf(call, "1", "1") + "," + fmt.Sprintf(call, "1", "2") + "]": `"id":1,"error":{"code":-32600,`,
+		fmt.Sprintf(call, "1", "1e400") + "}":                                                   `"id":null,"error":{"code":-32700,`,
+		fmt.Sprintf(call, "1", "1") + fmt.Sprintf(call, "2", "1"):                               `"id":null,"error":{"code":-32700,`,
+		fmt.Sprintf(call, "1", `1e400,"_":"`+"\xff\""):                                          `"id":null,"error":{"code":-32700,`,
+		strings.Replace(fmt.Sprintf(call, "9007199254740993", "1"), "{", "{\"_\":\"\xff\",", 1): `"id":null,"error":{"code":-32700,`,
+		fmt.Sprintf(call, "1.5", "1"):                                                           `"id":1.5,"error":{"code":-32600,`,
+		"[" + fmt.Sprintf(call, "1", "1") + "," + fmt.Sprintf(call, "1", "2") + "]":             `"id":1,"error":{"code":-32600,`,
 	} {
 		w := deliver(t, server, body)
 		require.Equal(t, http.StatusBadRequest, w.Code, body)

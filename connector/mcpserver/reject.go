@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"encoding/json"
+	"unicode/utf8"
 
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
 )
@@ -18,3 +19,8 @@ func rejection(id json.RawMessage, code int64, message string) json.RawMessage {
 	reply.Set("error", (&contract.ProtocolError{Code: code, Message: message}).JSON())
 	return reply.JSON()
 }
+
+// isJSON reports whether text is one JSON value, which is UTF-8 (RFC 8259, section
+// 8.1). Go's decoder takes other bytes too, and reads them as something else: what
+// is kept as it came and what the SDK decodes would be two messages.
+func isJSON(text []byte) bool { return utf8.Valid(text) && json.Valid(text) }

@@ -133,8 +133,8 @@ func (c *stdioConn) scan(in io.Reader) {
 // deliver hands the messages of one line to Read.
 func (c *stdioConn) deliver(line []byte) {
 	switch {
-	case !json.Valid(line):
-		c.refuse(nil, nil, jsonrpc.CodeParseError, "The line is no JSON-RPC message: it is not one JSON value.")
+	case !isJSON(line):
+		c.refuse(nil, nil, jsonrpc.CodeParseError, "The line is no JSON-RPC message: it is not one JSON value in UTF-8.")
 	case contract.TypeName(line) == "an array":
 		c.deliverBatch(line)
 	default:
