@@ -128,6 +128,16 @@ func (o *Object) JSON() json.RawMessage {
 // MarshalJSON implements [json.Marshaler].
 func (o Object) MarshalJSON() ([]byte, error) { return o.JSON(), nil }
 
+// UnmarshalJSON implements [json.Unmarshaler], by [ParseObject].
+func (o *Object) UnmarshalJSON(data []byte) error {
+	read, err := ParseObject(bytes.Clone(data))
+	if err != nil {
+		return err
+	}
+	*o = read
+	return nil
+}
+
 func (o *Object) index(key string) int {
 	for i, m := range slices.Backward(o.members) {
 		if m.key == key {

@@ -67,6 +67,18 @@ func TestObjectKeys(t *testing.T) {
 	require.Equal(t, 5, o.Len())
 }
 
+func TestObjectIsReadAsItWasWritten(t *testing.T) {
+	t.Parallel()
+
+	const in = `{"a":1.0,"b":[],"a":2}`
+	data := []byte(in)
+	var o contract.Object
+	require.NoError(t, json.Unmarshal(data, &o))
+	clear(data)
+	require.Equal(t, in, string(o.JSON()))
+	require.EqualError(t, json.Unmarshal([]byte("[]"), &o), "an array, want an object")
+}
+
 func TestObjectCopiesAreIndependent(t *testing.T) {
 	t.Parallel()
 

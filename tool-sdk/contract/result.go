@@ -113,6 +113,17 @@ func (r Result) JSON() json.RawMessage {
 // MarshalJSON implements [json.Marshaler].
 func (r Result) MarshalJSON() ([]byte, error) { return r.JSON(), nil }
 
+// UnmarshalJSON implements [json.Unmarshaler], by [DecodeResult]: a result goes
+// through Temporal like any other value.
+func (r *Result) UnmarshalJSON(data []byte) error {
+	read, err := DecodeResult(bytes.Clone(data))
+	if err != nil {
+		return err
+	}
+	*r = read
+	return nil
+}
+
 func (r Result) get(key string) json.RawMessage {
 	o, err := splitObject(r.JSON())
 	if err != nil {

@@ -98,6 +98,25 @@ func TestDecodeResultKeepsTheWhole(t *testing.T) {
 	require.Equal(t, `{"content":[]}`, string(marshalled))
 }
 
+func TestResultIsReadAsItWasWritten(t *testing.T) {
+	t.Parallel()
+
+	type stored struct{ Result contract.Result }
+	const in = `{"content":[{"type":"text","text":"a"}],"isError":true,"_meta":{"k":2.0}}`
+	r, err := contract.DecodeResult(raw(in))
+	require.NoError(t, err)
+	data, err := json.Marshal(stored{r})
+	require.NoError(t, err)
+	var back stored
+	require.NoError(t, json.Unmarshal(data, &back))
+	clear(data) // the decoder's, who may use it again
+	require.Equal(t, in, string(back.Result.JSON()))
+
+	for _, in := range []string{`{"Result":null}`, `{"Result":{"content":[1]}}`} {
+		require.ErrorContains(t, json.Unmarshal([]byte(in), &back), "want an object", "no empty success")
+	}
+}
+
 func TestWithTextCopy(t *testing.T) {
 	t.Parallel()
 
