@@ -1,6 +1,7 @@
 package mcptool_test
 
 import (
+	"context"
 	"encoding/json"
 	"math/big"
 	"testing"
@@ -186,6 +187,76 @@ func TestQuotedFields(t *testing.T) {
 	require.JSONEq(t, `{"type":"object","additionalProperties":false,"required":["id","flag"],"properties":{
 		"id":{"type":"string"},"ptr":{"type":["null","string"]},"flag":{"type":"string"}}}`, string(tool.InputSchema))
 	require.JSONEq(t, string(tool.InputSchema), string(tool.OutputSchema))
+}
+
+type (
+	// Base is embedded.
+	Base struct {
+		ID string `json:"id"`
+	}
+	// Kind is embedded, and no struct.
+	Kind string
+	word string
+)
+
+// What encoding/json calls otherwise than the schema would is refused.
+func TestEmbeddedFields(t *testing.T) {
+	t.Parallel()
+
+	type pair struct {
+		Base  `json:",omitempty"`
+		*word // no field for encoding/json
+
+		Q string `json:"q"`
+	}
+	require.JSONEq(t, `{"type":"object","additionalProperties":false,"required":["id","q"],"properties":{"id":{"type":"string"},"q":{"type":"string"}}}`,
+		string(only(t, constant[pair, string]("x"), readOnly("Take.")).InputSchema))
+
+	type named struct {
+		Base `json:"base"`
+
+		Q string `json:"q"`
+	}
+	type hidden struct {
+		*Base `json:"-"`
+	}
+	type kind struct{ Kind }
+	type private struct {
+		embedded `json:"private"`
+	}
+	const why = "it is embedded, and encoding/json does not take its members for those of mcptool_test."
+	for _, c := range []struct {
+		op   nexus.RegisterableOperation
+		want string
+	}{
+		{constant[named, string]("x"), "inputSchema: field Base: " + why + "named; give the field a name"},
+		{constant[string, []named]("x"), "outputSchema: field [].Base: " + why + "named"},
+		{constant[hidden, string]("x"), "inputSchema: field Base: " + why + "hidden"},
+		{constant[kind, string]("x"), "inputSchema: field Kind: " + why + "kind"},
+		{constant[private, string]("x"), "inputSchema: field embedded: " + why + "private"},
+	} {
+		s := mcptool.NewService("bad")
+		mcptool.Add(s, c.op, readOnly("Be bad."))
+		require.Contains(t, fault(t, s), c.want)
+	}
+}
+
+// A schema of the author's own may say what the type cannot.
+func TestEmbeddedFieldsByTheirName(t *testing.T) {
+	t.Parallel()
+
+	type input struct {
+		Base `json:"base"`
+		Kind
+	}
+	tool := readOnly("Take.")
+	tool.InputSchema = json.RawMessage(`{"type":"object"}`)
+	tool.OutputSchema = json.RawMessage(`null`)
+	s := mcptool.NewService("embedded", silent)
+	mcptool.Add(s, sync("x", func(_ context.Context, in input) (input, error) { return in, nil }), tool)
+	output, err := offline(t, s).call(t, "x", `{"base":{"id":"a"},"Kind":"b","id":"c"}`)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"base":{"id":"a"},"Kind":"b"}`, output)
 }
 
 func TestBadTags(t *testing.T) {

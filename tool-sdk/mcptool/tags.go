@@ -29,17 +29,25 @@ func applyTags(t reflect.Type, s *jsonschema.Schema, path string) []error {
 	case reflect.Map:
 		return applyTags(t.Elem(), s.AdditionalProperties, path+"{}")
 	case reflect.Struct:
+		if !isType(s, "object") || slices.Equal(s.Types, anything) {
+			return nil // it encodes itself
+		}
 	default:
 		return nil
 	}
 	var errs []error
 	for _, f := range reflect.VisibleFields(t) {
+		place := strings.TrimPrefix(path+"."+f.Name, ".")
 		name, ok := fieldName(f)
+		if isMisread(f) {
+			errs = append(errs, fmt.Errorf("field %s: it is embedded, and encoding/json does not take its members for those of %s; "+
+				"give the field a name", place, t))
+			continue
+		}
 		p := s.Properties[name]
 		if !ok || p == nil {
 			continue
 		}
-		place := strings.TrimPrefix(path+"."+f.Name, ".")
 		if isQuoted(f) {
 			quote(p)
 		}
@@ -93,13 +101,28 @@ func emptyRanges(s *jsonschema.Schema) []error {
 func fieldName(f reflect.StructField) (string, bool) {
 	tag := f.Tag.Get("json")
 	name, _, _ := strings.Cut(tag, ",")
-	if !f.IsExported() || tag == "-" || f.Anonymous && name == "" {
+	embedded := f.Anonymous && isStruct(f.Type)
+	if !f.IsExported() && !embedded || tag == "-" || embedded && name == "" {
 		return "", false
 	}
 	if name == "" {
 		return f.Name, true
 	}
 	return name, true
+}
+
+// isMisread tells the embedded fields that jsonschema takes for their members where
+// encoding/json does not: it gives them a name, or leaves them out.
+func isMisread(f reflect.StructField) bool {
+	_, named := fieldName(f)
+	return f.Anonymous && (named || isStruct(f.Type) && f.Tag.Get("json") == "-")
+}
+
+func isStruct(t reflect.Type) bool {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.Kind() == reflect.Struct
 }
 
 // isQuoted reports whether encoding/json puts a field's value into a string.
