@@ -87,8 +87,16 @@ func (a *arguments) fill(s *jsonschema.Schema, raw json.RawMessage) json.RawMess
 		}
 	}
 	o, err := contract.ParseObject(raw)
-	if err != nil || len(s.Properties) == 0 {
+	if err != nil || len(s.Properties) == 0 && s.AdditionalProperties == nil {
 		return raw
+	}
+	if s.AdditionalProperties != nil && len(s.PatternProperties) == 0 { // or a pattern may have the member
+		o.Each(func(key string, v json.RawMessage) json.RawMessage {
+			if s.Properties[key] != nil {
+				return nil
+			}
+			return a.fill(s.AdditionalProperties, v)
+		})
 	}
 	for _, name := range propertyNames(s) {
 		p := s.Properties[name]

@@ -195,6 +195,7 @@ func TestDefaultsFillInWhatIsMissing(t *testing.T) {
 		`{"id":9007199254740993}`:                       `{"id":9007199254740993}`, // a pointer stays nil
 		`{"id":1,"items":[{"name":"x"}]}`:               `{"id":1,"items":[{"name":"x","count":1}]}`,
 		`{"id":1,"items":[{"name":"x","count":2}]}`:     `{"id":1,"items":[{"name":"x","count":2}]}`,
+		`{"id":1,"stock":{"a":{"name":"x"}}}`:           `{"id":1,"stock":{"a":{"name":"x","count":1}}}`,
 		`{"id":1,"filter":{}}`:                          `{"id":1,"filter":{"limit":10,"deep":{"on":true}}}`,
 		`{"id":1,"filter":{"limit":0,"deep":{}}}`:       `{"id":1,"filter":{"limit":0,"deep":{"on":true}}}`,
 		`{"id":1,"filter":{"deep":{"on":false}}}`:       `{"id":1,"filter":{"limit":10}}`,
@@ -213,6 +214,11 @@ func TestDefaultsFillInWhatIsMissing(t *testing.T) {
 	output, f := raw(`{ "a": 1.0, "unknown": 1e400 }`)
 	require.Nil(t, f)
 	require.Equal(t, `{"a":1.0,"unknown":1e400,"b":{"d":1,"c":9007199254740993}}`, output)
+
+	rest := echoing[json.RawMessage](t, `{"type":"object","properties":{"a":{}},"additionalProperties":{"$ref":"#/$defs/n"},"$defs":{"n":{"properties":{"n":{"default":1}}}}}`)
+	output, f = rest(`{"a":{},"b":{},"c":{"n":2.0},"d":[]}`)
+	require.Nil(t, f)
+	require.Equal(t, `{"a":{},"b":{"n":1},"c":{"n":2.0},"d":[]}`, output)
 }
 
 // TestWhatIsDecodedIsWhatWasJudged: encoding/json would take a member whose name
