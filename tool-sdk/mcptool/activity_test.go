@@ -99,6 +99,20 @@ func TestAWorkerThatStopsLeavesTheOutcomeUnknown(t *testing.T) {
 	require.EqualValues(t, 1, runs.Load())
 }
 
+func TestAWorkerLivesWithTheShortestHeartbeatTimeout(t *testing.T) {
+	t.Parallel()
+
+	const timeout = time.Second
+	f := func(ctx context.Context, _ nexus.NoValue) (string, error) {
+		started := time.Now()
+		return "alive", until(ctx, func() bool { return time.Since(started) > 3*timeout })
+	}
+	s := mcptool.NewService("alive")
+	mcptool.Add(s, mcptool.NewActivityOperation("work", f, mcptool.ActivityOptions{HeartbeatTimeout: timeout}), mcptool.Tool{Description: "Work."})
+	c := serve(t, s, "alive")
+	require.Equal(t, `"alive"`, c.ok("work", `{}`))
+}
+
 type modeInput struct {
 	Mode string `json:"mode"`
 }

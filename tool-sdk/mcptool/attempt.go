@@ -26,9 +26,9 @@ const (
 )
 
 // beat is how often a running activity tells Temporal that it lives, and hears
-// whether it is cancelled. The SDK's own heartbeats are throttled to most of the
-// heartbeat timeout.
-const beat = time.Second
+// whether it is cancelled: each second, and three times within a timeout of less
+// than three. The SDK's own heartbeats are throttled to most of the timeout.
+func (a *activityRunner) beat() time.Duration { return min(time.Second, a.heartbeatTimeout()/3) }
 
 // run is the activity function.
 func (a *activityRunner) run(ctx context.Context, arguments converter.RawValue, about call) (converter.RawValue, error) {
@@ -55,7 +55,7 @@ func (a *activityRunner) run(ctx context.Context, arguments converter.RawValue, 
 	if err != nil {
 		return none, final(err)
 	}
-	stop := at.keepAlive()
+	stop := at.keepAlive(a.beat())
 	result, err := protect(ctx, func() (any, error) { return a.f(withCall(at.authorContext(), about), raw) })
 	stop()
 	if err != nil {
@@ -162,7 +162,7 @@ func (at *attempt) notStarted(err error) error {
 }
 
 // keepAlive heartbeats until stop is called.
-func (at *attempt) keepAlive() (stop func()) {
+func (at *attempt) keepAlive(beat time.Duration) (stop func()) {
 	ctx, cancel := context.WithCancel(at.ctx)
 	ended := make(chan struct{})
 	go func() {
