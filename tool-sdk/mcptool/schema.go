@@ -41,8 +41,10 @@ var known = map[reflect.Type]*jsonschema.Schema{
 	rawValue:                       {Types: anything},
 	reflect.TypeFor[json.Number](): {Type: "number"},
 	reflect.TypeFor[big.Int]():     {Type: "integer"},
-	reflect.TypeFor[[]byte]():      {Types: []string{"null", "string"}, ContentEncoding: "base64"},
 }
+
+// inBase64 is what encoding/json makes of bytes.
+var inBase64 = &jsonschema.Schema{Types: []string{"null", "string"}, ContentEncoding: "base64"}
 
 // standard are types that jsonschema knows better than their methods tell.
 var standard = map[reflect.Type]bool{
@@ -132,17 +134,31 @@ func collectCustom(t reflect.Type, custom map[reflect.Type]*jsonschema.Schema, s
 			return
 		}
 	}
+	if isBytes(t) {
+		custom[t] = inBase64
+		return
+	}
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
 		collectCustom(t.Elem(), custom, seen)
 	case reflect.Struct:
 		for _, f := range reflect.VisibleFields(t) {
-			if f.IsExported() || f.Anonymous {
+			if f.Anonymous && isStruct(f.Type) || !f.Anonymous && f.IsExported() {
 				collectCustom(f.Type, custom, seen)
 			}
 		}
 	default:
 	}
+}
+
+// isBytes reports whether encoding/json writes a slice in base64: one of bytes,
+// under whatever name, that do not encode themselves.
+func isBytes(t reflect.Type) bool {
+	if t.Kind() != reflect.Slice || t.Elem().Kind() != reflect.Uint8 {
+		return false
+	}
+	p := reflect.PointerTo(t.Elem())
+	return !p.Implements(jsonMarshaler) && !p.Implements(textMarshaler)
 }
 
 // forget puts the empty schema where [anything] stood for it.

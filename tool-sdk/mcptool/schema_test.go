@@ -2,6 +2,7 @@ package mcptool_test
 
 import (
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
 	"math/big"
 	"testing"
@@ -149,6 +150,32 @@ func TestInputSchemas(t *testing.T) {
 	require.Equal(t, string(tool.InputSchema), string(only(t, constant[nameInput, string]("x"), tool).InputSchema))
 }
 
+type (
+	digest []byte
+	octet  uint8
+	signal uint8
+)
+
+func (signal) MarshalText() ([]byte, error) { return []byte("on"), nil }
+
+func TestBytesUnderAnyName(t *testing.T) {
+	t.Parallel()
+
+	type output struct {
+		Digest digest            `json:"digest"`
+		Key    ed25519.PublicKey `json:"key"`
+		Octets *[]octet          `json:"octets"`
+		Array  [2]byte           `json:"array"`
+		Names  []signal          `json:"names"`
+	}
+	tool := only(t, constant[nameInput, output]("x"), readOnly("Return."))
+	const base64 = `{"type":["null","string"],"contentEncoding":"base64"}`
+	require.JSONEq(t, `{"type":"object","additionalProperties":false,"required":["digest","key","octets","array","names"],"properties":{
+		"digest":`+base64+`,"key":`+base64+`,"octets":`+base64+`,
+		"array":{"type":"array","minItems":2,"maxItems":2,"items":{"type":"integer","minimum":0,"maximum":255}},
+		"names":{"type":["null","array"],"items":{"type":"string"}}}}`, string(tool.OutputSchema))
+}
+
 // A nil map is written as null, at whatever depth; a struct is not.
 func TestNilMapsFitTheirSchema(t *testing.T) {
 	t.Parallel()
@@ -197,6 +224,8 @@ type (
 	// Kind is embedded, and no struct.
 	Kind string
 	word string
+	// Digest is embedded, and encoding/json writes it in base64.
+	Digest []byte
 )
 
 // What encoding/json calls otherwise than the schema would is refused.
@@ -204,8 +233,9 @@ func TestEmbeddedFields(t *testing.T) {
 	t.Parallel()
 
 	type pair struct {
-		Base  `json:",omitempty"`
-		*word // no field for encoding/json
+		Base   `json:",omitempty"`
+		*word  // no field for encoding/json
+		digest // nor this
 
 		Q string `json:"q"`
 	}
@@ -221,6 +251,9 @@ func TestEmbeddedFields(t *testing.T) {
 		*Base `json:"-"`
 	}
 	type kind struct{ Kind }
+	type bytes struct {
+		Digest `json:"digest"`
+	}
 	type private struct {
 		embedded `json:"private"`
 	}
@@ -233,6 +266,7 @@ func TestEmbeddedFields(t *testing.T) {
 		{constant[string, []named]("x"), "outputSchema: field [].Base: " + why + "named"},
 		{constant[hidden, string]("x"), "inputSchema: field Base: " + why + "hidden"},
 		{constant[kind, string]("x"), "inputSchema: field Kind: " + why + "kind"},
+		{constant[bytes, string]("x"), "inputSchema: field Digest: " + why + "bytes"},
 		{constant[private, string]("x"), "inputSchema: field embedded: " + why + "private"},
 	} {
 		s := mcptool.NewService("bad")
