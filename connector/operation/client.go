@@ -143,8 +143,8 @@ func (c *Client) Start(ctx context.Context, call Call) (id string, err error) {
 				continue
 			}
 		}
-		f := startFailure(call.Endpoint, call.Service, err)
-		if f.Retryable || f.Code == contract.CodeCanceled {
+		f := c.startFailure(call.Endpoint, call.Service, err)
+		if f.Retryable {
 			f.Message += fmt.Sprintf(" The call may have been recorded all the same: its operation is %s.", id)
 		}
 		return id, f
@@ -167,7 +167,7 @@ func (c *Client) attach(ctx context.Context, id string, call Call) error {
 	}
 }
 
-func startFailure(endpoint, service string, err error) *contract.Failure {
+func (c *Client) startFailure(endpoint, service string, err error) *contract.Failure {
 	f := *resultmap.FromError(err)
 	var notFound *serviceerror.NotFound
 	var off *serviceerror.Unimplemented
@@ -177,8 +177,14 @@ func startFailure(endpoint, service string, err error) *contract.Failure {
 	case errors.As(err, &off):
 		f.Message = "This Temporal server has standalone Nexus operations switched off. " +
 			"Set nexusoperation.enableStandalone=true in its dynamic configuration."
-	case transient(err):
+	case transient(err), errors.Is(err, context.Canceled):
 		f.Message = fmt.Sprintf("Temporal does not answer (endpoint %q, service %q).", endpoint, service)
+		f.Code, f.Retryable = contract.CodeUnavailable, true
+	case f.Code == contract.CodeFailed:
+		// No tool has failed yet, and no part of Temporal says this: it is of the way
+		// there, like a codec that is down. Such words name addresses.
+		c.log.Warn("an operation could not be started", "endpoint", endpoint, "service", service, "error", err)
+		f.Message = fmt.Sprintf("The way to Temporal is broken (endpoint %q, service %q); the log of this program says where.", endpoint, service)
 		f.Code, f.Retryable = contract.CodeUnavailable, true
 	}
 	return &f
@@ -210,8 +216,8 @@ var ErrRunning = errors.New("operation: still running")
 // Result waits until the call of a tool closes and returns its MCP result. It
 // returns [ErrRunning] when the budget ends first, the cause of ctx when ctx
 // does, and a [*contract.Failure] when the call did not complete, or is unknown.
-// A Temporal that is away or overloaded is waited for. A budget of zero or less
-// has no end.
+// A Temporal that is away or overloaded is waited for, and so is a codec that
+// cannot decode the output. A budget of zero or less has no end.
 //
 // Of the tool only the encoding counts and whether it has an output schema;
 // [Description.Tool] has both for a call that another process started.
@@ -240,6 +246,7 @@ func (c *Client) wait(ctx context.Context, id string, budget time.Duration) (jso
 		defer time.AfterFunc(budget, func() { cancel(ErrRunning) }).Stop()
 	}
 	var pause backoff
+	told := false
 	for {
 		output, err := c.polls.get(poll, id, c.runs.of(id))
 		if err == nil {
@@ -250,7 +257,12 @@ func (c *Client) wait(ctx context.Context, id string, budget time.Duration) (jso
 		if poll.Err() != nil {
 			return nil, context.Cause(poll)
 		}
-		if !c.transient(err) {
+		undecoded := errors.Is(err, errUndecoded)
+		if undecoded && !told {
+			c.log.Warn("an output cannot be decoded, asking again", "operation_id", id, "error", err)
+			told = true
+		}
+		if !undecoded && !c.transient(err) {
 			if c.runs.forget(id) && errors.As(err, new(*serviceerror.NotFound)) {
 				continue // the run is gone, and its ID may be that of another one by now
 			}
@@ -362,10 +374,21 @@ func (p pool) do(ctx context.Context, rpc func() error) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	done := make(chan error, 1)
-	go func() {
+	return within(ctx, func() error {
 		defer func() { <-p }()
-		done <- rpc()
-	}()
-	return <-done
+		return rpc()
+	})
+}
+
+// within calls f and returns when that does, or when ctx ends: a codec has no
+// context, and may hang.
+func within(ctx context.Context, f func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

@@ -99,8 +99,12 @@ func (c *Client) describe(ctx context.Context, id string) (Description, error) {
 	out.taken = d.OperationToken != ""
 	out.CancelRequested = d.CancellationInfo != nil
 	out.lastAttempt = d.GetLastAttemptFailure()
-	summary, err := d.GetSummary()
-	if out.unread = err; err == nil {
+	var summary string
+	out.unread = within(ctx, func() (err error) {
+		summary, err = d.GetSummary()
+		return err
+	})
+	if out.unread == nil {
 		out.note = parseNote(summary)
 		out.Tool, out.Arguments = out.note.tool(d.Operation), out.note.arguments
 	}

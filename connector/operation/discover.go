@@ -58,35 +58,45 @@ func (c *Client) ask(ctx context.Context, endpoint, service, operation string, i
 	id := "mcp-discovery-" + hex.EncodeToString(bits[:])
 	start, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	_, err = nc.ExecuteOperation(start, operation, resultmap.RawValue(input),
-		client.StartNexusOperationOptions{ID: id, ScheduleToCloseTimeout: max(timeout, contract.MinScheduleToClose) + lookBack})
+	err = c.starts.do(start, func() error {
+		_, err := nc.ExecuteOperation(start, operation, resultmap.RawValue(input),
+			client.StartNexusOperationOptions{ID: id, ScheduleToCloseTimeout: max(timeout, contract.MinScheduleToClose) + lookBack})
+		return err
+	})
 	if err != nil {
-		return nil, startFailure(endpoint, service, err)
+		return nil, c.startFailure(endpoint, service, err)
 	}
 	output, err := c.wait(ctx, id, timeout)
 	var failure *contract.Failure
 	if errors.Is(err, ErrRunning) || errors.As(err, &failure) && failure.Code == contract.CodeTimedOut {
+		why, cause := c.whyNoAnswer(ctx, endpoint, id)
 		return nil, &contract.Failure{
-			Code: contract.CodeUnavailable, Retryable: true, Cause: ErrNoAnswer,
+			Code: contract.CodeUnavailable, Retryable: true, Cause: cause,
 			Message: fmt.Sprintf("The service %q on endpoint %q did not answer within %v. %s",
-				service, endpoint, timeout.Round(time.Millisecond), c.whyNoAnswer(ctx, endpoint, id)),
+				service, endpoint, timeout.Round(time.Millisecond), why),
 		}
 	}
 	return output, err
 }
 
-// whyNoAnswer tells a worker that fails at each attempt from one that is away.
-func (c *Client) whyNoAnswer(ctx context.Context, endpoint, id string) string {
+// whyNoAnswer tells a worker that fails at each attempt from one that is away, and
+// from one whose answer could not be read in time.
+func (c *Client) whyNoAnswer(ctx context.Context, endpoint, id string) (why string, cause error) {
 	ctx, cancel := context.WithTimeout(ctx, lookBack)
 	defer cancel()
-	if d, err := c.describe(ctx, id); err == nil && d.lastAttempt != nil {
+	d, err := c.describe(ctx, id)
+	switch {
+	case err != nil:
+	case d.Status == Completed:
+		return "It answered too late, or this program cannot decode the answer; its log says so then.", nil
+	case d.lastAttempt != nil:
 		handler, ok := errors.AsType[*nexus.HandlerError](d.lastAttempt)
 		f := resultmap.FromError(d.lastAttempt)
 		if f.Code != contract.CodeTimedOut && (!ok || handler.Type != nexus.HandlerErrorTypeUpstreamTimeout) {
-			return "The last attempt ended with: " + f.Message
+			return "The last attempt ended with: " + f.Message, ErrNoAnswer
 		}
 	}
-	return c.whoPolls(ctx, endpoint)
+	return c.whoPolls(ctx, endpoint), ErrNoAnswer
 }
 
 // whoPolls says what Temporal knows of the workers of an endpoint that gave no

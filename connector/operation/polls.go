@@ -47,7 +47,13 @@ type wait struct {
 	done   chan struct{}
 }
 
-var errTurnOver = errors.New("operation: another wait takes its turn")
+var (
+	errTurnOver = errors.New("operation: another wait takes its turn")
+
+	// errUndecoded is in the chain of an error of the codec: the operation has an
+	// output, which says nothing against the call.
+	errUndecoded = errors.New("operation: the output cannot be decoded")
+)
 
 // get returns the output of a closed operation, or the error of the poll. It
 // returns soon after ctx ends, which must have no deadline.
@@ -97,27 +103,41 @@ func (p *polls) start(w *wait) {
 	w.opened, w.yield = time.Now(), cancel
 	p.open[w] = struct{}{}
 	go func() {
-		var output converter.RawValue
-		err := p.handle(w).Get(ctx, &output)
-		turnOver := err != nil && errors.Is(context.Cause(ctx), errTurnOver)
+		h := p.handle(w)
+		w.err = h.Get(ctx, nil)
+		parked := p.polled(w, w.err != nil && errors.Is(context.Cause(ctx), errTurnOver))
 		cancel(nil)
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		delete(p.open, w)
-		if turnOver && w.ctx.Err() == nil {
-			p.park(w)
-		} else {
-			w.output, w.err = output, err
-			close(w.done)
+		if parked {
+			return
 		}
-		for len(p.parked) > 0 && len(p.open) < maxOpenPolls {
-			next := p.parked[0]
-			p.parked = p.parked[1:]
-			if next.ctx.Err() == nil {
-				p.start(next)
+		// The handle has the output, so this asks the codec alone. One that hangs
+		// holds up this wait, and no poll of another.
+		if w.err == nil {
+			if err := h.Get(w.ctx, &w.output); err != nil {
+				w.err = fmt.Errorf("%w: %w", errUndecoded, err)
 			}
 		}
+		close(w.done)
 	}()
+}
+
+// polled gives the place of a poll that has ended to others, and parks its wait
+// where only its turn is over.
+func (p *polls) polled(w *wait, turnOver bool) (parked bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.open, w)
+	if parked = turnOver && w.ctx.Err() == nil; parked {
+		p.park(w)
+	}
+	for len(p.parked) > 0 && len(p.open) < maxOpenPolls {
+		next := p.parked[0]
+		p.parked = p.parked[1:]
+		if next.ctx.Err() == nil {
+			p.start(next)
+		}
+	}
+	return parked
 }
 
 // park puts a wait aside. p.mu is held.

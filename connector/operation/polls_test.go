@@ -116,8 +116,14 @@ type bubbleHandle struct {
 	id string
 }
 
+// Get decodes without a poll where there is something to decode to: the SDK's handle
+// has the outcome by then.
 func (h bubbleHandle) Get(ctx context.Context, value any) error {
 	end := h.b.end(h.id)
+	if value != nil {
+		*value.(*converter.RawValue) = resultmap.RawValue(contract.Quote(h.id))
+		return nil
+	}
 	_, hasDeadline := ctx.Deadline()
 	h.b.mu.Lock()
 	h.b.polls++
@@ -134,7 +140,6 @@ func (h bubbleHandle) Get(ctx context.Context, value any) error {
 	}
 	select {
 	case <-end:
-		*value.(*converter.RawValue) = resultmap.RawValue(contract.Quote(h.id))
 		return nil
 	case <-ctx.Done():
 		return serviceerror.NewCanceled(ctx.Err().Error())

@@ -1,0 +1,185 @@
+package operation_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/durable-mcp/durable-mcp/connector/internal/temporaltest"
+	"github.com/durable-mcp/durable-mcp/connector/operation"
+	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+)
+
+// brokenCodec is a codec whose halves fail, or hang, as a test says.
+type brokenCodec struct{ encode, decode atomic.Pointer[func() error] }
+
+func (c *brokenCodec) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
+	return payloads, outcome(&c.encode)
+}
+
+func (c *brokenCodec) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
+	return payloads, outcome(&c.decode)
+}
+
+func outcome(half *atomic.Pointer[func() error]) error {
+	if f := half.Load(); f != nil {
+		return (*f)()
+	}
+	return nil
+}
+
+// codecDown is what a remote codec's client says that nobody answers.
+func codecDown() error { return errors.New(`Post "http://codec.internal:8081": connection refused`) }
+
+func connectCodec(t *testing.T) (*operation.Client, *temporaltest.Frontend, *brokenCodec) {
+	t.Helper()
+	_, temporal := connect(t)
+	codec := &brokenCodec{}
+	c := dialWith(t, temporal, client.Options{DataConverter: converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), codec)})
+	return c, temporal, codec
+}
+
+// Who cannot read what tells two calls apart does not call them different.
+func TestDescribeWithoutCodec(t *testing.T) {
+	t.Parallel()
+
+	c, _, codec := connectCodec(t)
+	one := call(`{"n":1}`)
+	one.IdempotencyKey = "k"
+	id, err := c.Start(t.Context(), one)
+	require.NoError(t, err)
+
+	down := codecDown
+	codec.decode.Store(&down)
+	_, started := c.Start(t.Context(), one)
+	_, described := c.Describe(t.Context(), id)
+	_, found := c.Find(t.Context(), id)
+	for _, err := range []error{started, described, found} {
+		f, ok := errors.AsType[*contract.Failure](err)
+		require.True(t, ok, "%v", err)
+		require.Equal(t, contract.CodeUnavailable, f.Code)
+		require.True(t, f.Retryable)
+		require.Contains(t, f.Message, id)
+	}
+	calls, err := c.List(t.Context(), one.Caller, operation.Filter{})
+	require.NoError(t, err)
+	require.Len(t, calls, 1, "what is known is listed")
+	require.Equal(t, tool, calls[0].Tool.Name)
+
+	codec.decode.Store(nil)
+	again, err := c.Start(t.Context(), one)
+	require.NoError(t, err)
+	require.Equal(t, id, again)
+}
+
+// A call that has completed has not failed because nobody can read its result now.
+func TestResultWithoutCodec(t *testing.T) {
+	t.Parallel()
+
+	c, _, codec := connectCodec(t)
+	one := call(`{"n":1.0}`)
+	id, err := c.Start(t.Context(), one)
+	require.NoError(t, err)
+	down := codecDown
+	codec.decode.Store(&down)
+	_, err = c.Result(t.Context(), id, one.Tool, 200*time.Millisecond)
+	require.ErrorIs(t, err, operation.ErrRunning)
+
+	asked := 0
+	backSoon := func() error {
+		if asked++; asked < 3 {
+			return codecDown()
+		}
+		return nil
+	}
+	codec.decode.Store(&backSoon)
+	result, err := c.Result(t.Context(), id, one.Tool, time.Minute)
+	require.NoError(t, err)
+	require.Equal(t, `{"n":1.0}`, string(result.Structured()))
+}
+
+// What the codec says is the operator's: it names addresses.
+func TestStartWithoutCodec(t *testing.T) {
+	t.Parallel()
+
+	c, temporal, codec := connectCodec(t)
+	temporal.Serve(service, `{"tools":[]}`, nil)
+	down := codecDown
+	codec.decode.Store(&down)
+	_, listed := c.ListTools(t.Context(), "e", service, "", 200*time.Millisecond)
+	codec.encode.Store(&down)
+	_, started := c.Start(t.Context(), call(`{}`))
+	_, asked := c.ListTools(t.Context(), "e", service, "", time.Minute)
+	for want, err := range map[string]error{"cannot decode the answer": listed, "The way to Temporal is broken": started, `(endpoint "e"`: asked} {
+		f, ok := errors.AsType[*contract.Failure](err)
+		require.True(t, ok, "%v", err)
+		require.Equal(t, contract.CodeUnavailable, f.Code)
+		require.True(t, f.Retryable)
+		require.Contains(t, f.Message, want)
+		require.NotContains(t, f.Message, "codec.internal")
+		require.NotErrorIs(t, err, operation.ErrNoAnswer, "the worker is there")
+	}
+	require.Empty(t, temporal.Operations(service))
+}
+
+// A codec that hangs holds up who needs it, until their time is up, and nobody else.
+func TestACodecThatHangs(t *testing.T) {
+	t.Parallel()
+
+	c, temporal, codec := connectCodec(t)
+	other := dialOperations(t, temporal)
+	one := call(`{"n":1}`)
+	ids := make([]string, 130) // more than polls are open at once
+	for i := range ids {
+		var err error
+		ids[i], err = c.Start(t.Context(), one)
+		require.NoError(t, err)
+		_, err = other.Result(t.Context(), ids[i], one.Tool, time.Minute)
+		require.NoError(t, err)
+	}
+	temporal.Handle(service, "slow", func(ctx context.Context, _ json.RawMessage) (json.RawMessage, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	slow := one
+	slow.Tool.Name = "slow"
+	running, err := c.Start(t.Context(), slow)
+	require.NoError(t, err)
+
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	released := make(chan struct{})
+	defer close(released)
+	hang := func() error { <-released; return nil }
+	codec.decode.Store(&hang)
+	codec.encode.Store(&hang)
+	ended := make(chan error, len(ids))
+	for _, id := range ids {
+		go func() {
+			_, err := c.Result(ctx, id, one.Tool, 300*time.Millisecond)
+			ended <- err
+		}()
+	}
+	for range ids {
+		require.ErrorIs(t, <-ended, operation.ErrRunning)
+	}
+	require.NoError(t, c.Cancel(t.Context(), running, "enough"))
+	_, err = c.Result(t.Context(), running, slow.Tool, time.Minute)
+	f, ok := errors.AsType[*contract.Failure](err)
+	require.True(t, ok, "%v", err)
+	require.Equal(t, contract.CodeCanceled, f.Code, "a poll is free for it")
+
+	_, err = c.Find(ctx, ids[0])
+	require.Error(t, err)
+	_, err = c.Start(ctx, one)
+	require.Error(t, err)
+	_, err = c.ListTools(ctx, "e", service, "", time.Minute)
+	require.Error(t, err)
+}
