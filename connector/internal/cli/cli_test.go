@@ -4,6 +4,8 @@ package cli
 
 import (
 	"bytes"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -14,6 +16,7 @@ import (
 	"github.com/durable-mcp/durable-mcp/connector/catalog"
 	"github.com/durable-mcp/durable-mcp/connector/internal/temporaltest"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/converter"
 )
 
 func TestParseService(t *testing.T) {
@@ -211,4 +214,35 @@ func TestTemporalSettingsThatAreWrong(t *testing.T) {
 	require.Equal(t, exitUsage, code)
 	require.Contains(t, errOut, "the Temporal settings: ")
 	require.Contains(t, errOut, `--log-level: "loud"`)
+}
+
+// A remote codec keeps its keys by namespace.
+func TestTheCodecIsToldTheNamespace(t *testing.T) {
+	t.Parallel()
+
+	temporal := temporaltest.Start()
+	t.Cleanup(temporal.Close)
+	temporal.Serve("tools", `{"tools":[]}`, nil)
+	var mu sync.Mutex
+	var asked []string
+	handler := converter.NewPayloadCodecHTTPHandler()
+	codec := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		asked = append(asked, r.Header.Get("X-Namespace"))
+		mu.Unlock()
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(codec.Close)
+	for want, args := range map[string][]string{"default": nil, "mine": {"--temporal-namespace", "mine"}} {
+		code, out, errOut := run(append([]string{"tools", "--service", "tools", "--temporal-address", temporal.Address(), "--codec-endpoint", codec.URL}, args...)...)
+		require.Equal(t, exitDone, code, errOut)
+		require.Contains(t, out, "tools (endpoint tools)")
+		mu.Lock()
+		require.NotEmpty(t, asked)
+		for _, namespace := range asked {
+			require.Equal(t, want, namespace)
+		}
+		asked = nil
+		mu.Unlock()
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"os/user"
@@ -329,7 +330,7 @@ func clientOptions(c *cli.Context, logger *slog.Logger) (client.Options, error) 
 			return client.Options{}, fmt.Errorf("--%s: %q, want an http or https URL", flagCodec, codec.Endpoint)
 		}
 	}
-	o, err := profile.ToClientOptions(envconfig.ToClientOptionsRequest{IncludeRemoteCodec: true})
+	o, err := profile.ToClientOptions(envconfig.ToClientOptionsRequest{})
 	if err != nil {
 		return client.Options{}, fmt.Errorf("the Temporal settings: %w", err)
 	}
@@ -339,12 +340,33 @@ func clientOptions(c *cli.Context, logger *slog.Logger) (client.Options, error) 
 	if o.Namespace == "" {
 		o.Namespace = client.DefaultNamespace
 	}
-	if o.DataConverter == nil {
-		o.DataConverter = converter.GetDefaultDataConverter()
+	o.DataConverter = converter.GetDefaultDataConverter()
+	if codec := profile.Codec; codec != nil && codec.Endpoint != "" {
+		o.DataConverter = remoteCodec(*codec, o.Namespace)
 	}
 	o.FailureConverter = temporal.NewDefaultFailureConverter(temporal.DefaultFailureConverterOptions{DataConverter: o.DataConverter})
 	o.Interceptors = []interceptor.ClientInterceptor{operation.Interceptor()}
 	o.Logger = sdklog.NewStructuredLogger(logger)
 	o.ConnectionOptions.DialOptions = append(o.ConnectionOptions.DialOptions, grpc.WithChainUnaryInterceptor(compress))
 	return o, nil
+}
+
+// codecTimeout bounds one request to the remote codec, which knows nothing of the
+// deadlines of the call that it is for.
+const codecTimeout = 10 * time.Second
+
+// remoteCodec is the converter that envconfig would make, with a timeout, and for
+// the namespace that is called from, which need not be configured.
+func remoteCodec(c envconfig.ClientConfigCodec, namespace string) converter.DataConverter {
+	return converter.NewRemoteDataConverter(converter.GetDefaultDataConverter(), converter.RemoteDataConverterOptions{
+		Endpoint: c.Endpoint,
+		Client:   http.Client{Timeout: codecTimeout},
+		ModifyRequest: func(req *http.Request) error {
+			req.Header.Set("X-Namespace", namespace)
+			if c.Auth != "" {
+				req.Header.Set("Authorization", c.Auth)
+			}
+			return nil
+		},
+	})
 }
