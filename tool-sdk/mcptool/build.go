@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -116,6 +117,10 @@ func (b *builder) addTool(place string, op nexus.RegisterableOperation, tool Too
 		b.fault(place, err)
 		return nil
 	}
+	if isLikeResult(inner.output) {
+		b.fault(place, fmt.Errorf("output: the operation returns %s, whose errors would pass for values; return mcptool.Result", inner.output))
+		return nil
+	}
 	t := &toolOperation{
 		name: op.Name(), operation: inner, kind: inner.kind,
 		encoding: contract.EncodingValue, repeatable: tool.Annotations.repeatable(),
@@ -145,6 +150,15 @@ func (b *builder) addTool(place string, op nexus.RegisterableOperation, tool Too
 			"and it may run twice. mcptool.NewActivityOperation runs at most once; a hint in Annotations says that twice does no harm")
 	}
 	return t
+}
+
+// isLikeResult tells the types that are a CallToolResult and not a [Result], which
+// alone is sent as one.
+func isLikeResult(t reflect.Type) bool {
+	if t.Kind() == reflect.Pointer {
+		return t.Elem() == resultType || isLikeResult(t.Elem())
+	}
+	return t == reflect.TypeFor[contract.Result]()
 }
 
 func unjoin(err error) []error {

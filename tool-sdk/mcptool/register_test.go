@@ -48,6 +48,8 @@ func TestEveryFaultIsReportedAtOnce(t *testing.T) {
 	mcptool.Add(s, constant[node, greeting]("cycle"), tool)
 	mcptool.Add(s, constant[badTags, greeting]("tags"), tool)
 	mcptool.Add(s, constant[fmt.Stringer, greeting]("stringer"), tool)
+	mcptool.Add(s, constant[nameInput, *mcptool.Result]("pointer"), tool)
+	mcptool.Add(s, constant[nameInput, contract.Result]("other"), tool)
 	mcptool.Add(s, nil, tool)
 	with := func(name string, change func(*mcptool.Tool)) {
 		changed := tool
@@ -89,7 +91,9 @@ mcptool: my-tools: tool "tags": inputSchema: field A: mcp tag: minimum=1: the fi
 mcptool: my-tools: tool "tags": inputSchema: field B.C: mcp tag: maximum=9007199254740993: 9007199254740993 cannot be compared exactly; 9007199254740992 can
 mcptool: my-tools: tool "tags": inputSchema: field B.C: mcp tag: minimun=1: no such keyword
 mcptool: my-tools: tool "stringer": inputSchema: the operation takes the interface fmt.Stringer, and JSON does not say which type stands for it
-mcptool: my-tools: operation 9: nil
+mcptool: my-tools: tool "pointer": output: the operation returns *mcptool.Result, whose errors would pass for values; return mcptool.Result
+mcptool: my-tools: tool "other": output: the operation returns contract.Result, whose errors would pass for values; return mcptool.Result
+mcptool: my-tools: operation 11: nil
 mcptool: my-tools: tool "list": inputSchema: `+badList+`
 mcptool: my-tools: tool "remote": inputSchema: loading https://example.com/schema: the reference leads out of the schema, and nothing is fetched
 mcptool: my-tools: tool "default": inputSchema: validating /properties/a: type: x has type "string", want "integer"
@@ -105,7 +109,7 @@ mcptool: my-tools: tool "act": StartToCloseTimeout: -1ns is negative
 mcptool: my-tools: operation "list_tools": name: it is reserved
 mcptool: my-tools: operation "": name: the name is empty
 mcptool: my-tools: operation "a/b": name: the Temporal server refuses a slash
-mcptool: my-tools: operation 21: nil
+mcptool: my-tools: operation 23: nil
 mcptool: my-tools: options: Exclude: it means nothing without ExposeAll
 `), fault(t, s))
 }
