@@ -260,6 +260,25 @@ func TestStdioEndsWithItsReader(t *testing.T) {
 	require.NoError(t, inW.Close()) // it is the host's
 }
 
+// A client that neither reads nor closes its side does not hold up the end.
+func TestStdioEndsThoughNobodyReads(t *testing.T) {
+	t.Parallel()
+
+	server, _ := start(t, mcpserver.Options{})
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe() // as a pipe is that is full
+	t.Cleanup(func() { _, _ = inW.Close(), outR.Close() })
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- server.ServeStdio(ctx, inR, outW, 100*time.Millisecond) }()
+	_, err := io.WriteString(inW, initialize+"\n")
+	require.NoError(t, err)
+	_, err = outR.Read(make([]byte, 1))
+	require.NoError(t, err)
+	stop()
+	require.ErrorContains(t, <-ended, "does not read")
+}
+
 // A start on its way to a Temporal that is away does not hold up the end.
 func TestStdioEndsWithoutTemporal(t *testing.T) {
 	t.Parallel()

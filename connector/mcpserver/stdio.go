@@ -25,7 +25,8 @@ const MaxFrameBytes = 16 << 20
 // the client closes its side or ctx ends. Requests under way then get up to
 // grace to be answered, the last of it as still running; their operations go on
 // in any case. It returns nil after an orderly end. Where in has not ended by then,
-// one goroutine stays that reads it, until the caller closes it.
+// one goroutine stays that reads it, until the caller closes it; where the client does
+// not read, one that writes to out.
 //
 // The end of the client is that of the server, as of [Server.Drain]: it serves
 // nobody afterwards, over HTTP neither. To go on, make another.
@@ -56,12 +57,22 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, gr
 	}
 	s.drain() // what is left was not cancelled by the client
 	_ = conn.Close()
-	<-over
+	stuck := time.NewTimer(lastWrite)
+	defer stuck.Stop()
+	select {
+	case <-over:
+	case <-stuck.C:
+		return errors.New("mcpserver: the client does not read its answers")
+	}
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
 	return err
 }
+
+// lastWrite is how long an answer on its way out may take once the session is closed:
+// a write to a pipe that nobody reads does not end by itself.
+const lastWrite = time.Second
 
 type stdioTransport struct{ conn *stdioConn }
 
