@@ -187,11 +187,14 @@ func (l *frameLink) write() {
 				w.result <- nil
 				continue
 			}
+			e := asError(err)
 			outcome := Sent
-			if n == 0 {
+			switch {
+			case e.Outcome == Refused: // it came whole, and the peer has said what it thinks of it
+				outcome = Refused
+			case n == 0:
 				outcome = NotSent
 			}
-			e := asError(err)
 			w.result <- e.as(outcome)
 			l.fail(e)
 		}

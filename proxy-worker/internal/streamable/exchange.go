@@ -28,6 +28,9 @@ const (
 // itself, so that its connection can serve again.
 const drainTime = 250 * time.Millisecond
 
+// errorBodyTime is how long the body of an error status may take.
+const errorBodyTime = 10 * time.Second
+
 // Exchange implements [mcpclient.Link].
 func (l *link) Exchange(ctx context.Context, m mcpclient.Message) (json.RawMessage, error) {
 	if ctx.Err() != nil {
@@ -93,19 +96,15 @@ func (l *link) answer(ctx context.Context, m mcpclient.Message, resp *http.Respo
 	case kind != mediaJSON:
 		return nil, resp.Body, l.t.noAnswer("the server's answer is neither JSON nor an event stream", nil)
 	}
-	in, err := mcpclient.DecodeIncoming(raw)
-	if err != nil {
-		if id, response := mcpclient.ReadableID(raw); response && (id == "" || id == m.ID) {
-			return nil, resp.Body, mcpclient.Unreadable(m.Method)
-		}
-		return nil, resp.Body, l.t.noAnswer("the server's answer is not a JSON-RPC message", nil)
-	}
-	switch match(in, m.ID) {
-	case matches, matchesNull:
-		return raw, resp.Body, nil
+	answer, err := l.take(raw, m.ID, false)
+	bad, malformed := errors.AsType[*malformedError](err)
+	switch {
+	case answer != nil:
+		return answer, resp.Body, nil
 	case malformed:
-		return nil, resp.Body, mcpclient.Malformed(m.Method, in.Fault)
-	case foreign:
+		return nil, resp.Body, bad.of(m.Method)
+	case err != nil:
+		return nil, resp.Body, l.t.noAnswer("the server's answer is not a JSON-RPC message", nil)
 	}
 	return nil, resp.Body, l.t.noAnswer("the server's answer is not the response to the request", nil)
 }
@@ -114,12 +113,15 @@ func (l *link) answer(ctx context.Context, m mcpclient.Message, resp *http.Respo
 // from a failure of HTTP.
 func (l *link) errorBody(m mcpclient.Message, resp *http.Response, session bool) (json.RawMessage, error) {
 	refusal := l.t.status(resp, session)
-	raw, err := readAll(resp.Body, l.t.max)
-	if err != nil {
+	raw, ok := l.errorText(resp)
+	if !ok {
 		return nil, refusal
 	}
 	in, err := mcpclient.DecodeIncoming(raw)
 	if err != nil {
+		if session && resp.StatusCode == http.StatusBadRequest && saysSession(raw) {
+			return nil, sessionEnded(refusal)
+		}
 		return nil, refusal
 	}
 	code, failed := errorCode(in)
@@ -146,6 +148,32 @@ func (l *link) errorBody(m mcpclient.Message, resp *http.Response, session bool)
 	case malformed, foreign:
 	}
 	return nil, refusal
+}
+
+// errorText reads the body of an error status. The status is an answer already, so
+// a body without an end is not waited for: who asked closes it.
+func (l *link) errorText(resp *http.Response) (raw []byte, ok bool) {
+	read := make(chan []byte, 1)
+	go func() {
+		raw, err := readAll(resp.Body, l.t.max)
+		if err == nil {
+			read <- raw
+		}
+		close(read)
+	}()
+	timer := time.NewTimer(errorBodyTime)
+	defer timer.Stop()
+	select {
+	case raw, ok = <-read:
+	case <-timer.C:
+	}
+	return raw, ok
+}
+
+// saysSession reports whether the text of a refusal speaks of the session: so do
+// servers that know neither a status nor a code for one that they do not know.
+func saysSession(text []byte) bool {
+	return bytes.Contains(bytes.ToLower(text[:min(len(text), 1<<10)]), []byte("session"))
 }
 
 // matched says what a message is to a request.

@@ -159,10 +159,16 @@ func stream(w http.ResponseWriter, parts ...string) {
 
 func TestExchangeReturnsTheBytes(t *testing.T) {
 	t.Parallel()
-	link, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) { reply(w, answer7) })
-	got, err := link.Exchange(t.Context(), call())
-	require.NoError(t, err)
-	require.Equal(t, answer7, string(got))
+	for body, seen := range map[string][]string{
+		answer7: nil,
+		` [{"jsonrpc":"2.0","method":"a"},{"jsonrpc":"2.0","id":8,"result":{}},` + answer7 + `,{"jsonrpc":"2.0","method":"b","params":[1]}]`: {"a ", "b [1]"},
+	} {
+		link, h := serve(t, func(w http.ResponseWriter, _ *http.Request) { reply(w, body) })
+		got, err := link.Exchange(t.Context(), call())
+		require.NoError(t, err)
+		require.Equal(t, answer7, string(got))
+		require.Equal(t, seen, h.all())
+	}
 }
 
 func TestOutcomes(t *testing.T) {
@@ -324,6 +330,7 @@ func TestLostSession(t *testing.T) {
 		"plain":    {404, "404 page not found"},
 		"null":     {404, `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}`},
 		"id":       {404, `{"jsonrpc":"2.0","id":7,"error":{"code":-32001,"message":"Session not found"}}`},
+		"400 text": {400, "Bad Request: No valid session ID provided"},
 		"400 null": {400, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -75,9 +76,8 @@ func (t *Transport) do(ctx context.Context, r request) (*http.Response, error) {
 }
 
 func (t *Transport) newRequest(ctx context.Context, r request, target *url.URL) (*http.Request, error) {
-	// http.NewRequest gives the body a GetBody. With it net/http tries again on a
-	// new connection when it found the old one dead before it wrote; a POST that it
-	// has begun to write it does not repeat.
+	// http.NewRequest gives the body a GetBody, with which net/http tries again; see
+	// send for when it may.
 	var body io.Reader
 	if r.body != nil {
 		body = bytes.NewReader(r.body)
@@ -105,10 +105,23 @@ func (t *Transport) newRequest(ctx context.Context, r request, target *url.URL) 
 	return req, nil
 }
 
-// send sends one request to one address.
+var errWritten = errors.New("the stream of the request failed after it was written")
+
+// send sends one request to one address, once.
 func (t *Transport) send(req *http.Request, sending func()) (*http.Response, error) {
 	ctx := req.Context()
-	var began, touched atomic.Bool
+	var began, touched, multiplexed atomic.Bool
+	// Over HTTP/1 net/http tries a POST again only where it found the connection dead
+	// before it wrote. Over HTTP/2 it also does so after a stream error that says
+	// nothing of what the server has done with the request.
+	if again := req.GetBody; again != nil {
+		req.GetBody = func() (io.ReadCloser, error) {
+			if multiplexed.Load() && touched.Load() {
+				return nil, errWritten
+			}
+			return again()
+		}
+	}
 	trace := &httptrace.ClientTrace{
 		GetConn: func(string) {
 			began.Store(true)
@@ -119,7 +132,11 @@ func (t *Transport) send(req *http.Request, sending func()) (*http.Response, err
 		WroteHeaders: func() { touched.Store(true) },
 	}
 	if t.traced {
-		trace.GotConn = func(httptrace.GotConnInfo) { sending() }
+		trace.GotConn = func(got httptrace.GotConnInfo) {
+			secure, ok := got.Conn.(*tls.Conn)
+			multiplexed.Store(ok && secure.ConnectionState().NegotiatedProtocol == "h2")
+			sending()
+		}
 	} else {
 		sending()
 	}

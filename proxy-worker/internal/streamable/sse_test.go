@@ -87,7 +87,7 @@ func TestSSEFailures(t *testing.T) {
 		outcome mcpclient.Outcome
 		lost    bool
 	}{
-		"refused":      {func(w http.ResponseWriter, _ chan<- string) { w.WriteHeader(http.StatusUnauthorized) }, mcpclient.NotSent, false},
+		"refused":      {func(w http.ResponseWriter, _ chan<- string) { w.WriteHeader(http.StatusUnauthorized) }, mcpclient.Refused, false},
 		"gone":         {func(w http.ResponseWriter, _ chan<- string) { w.WriteHeader(http.StatusNotFound) }, mcpclient.NotSent, true},
 		"failed":       {func(w http.ResponseWriter, _ chan<- string) { w.WriteHeader(http.StatusBadGateway) }, mcpclient.Sent, false},
 		"cut":          {func(http.ResponseWriter, chan<- string) { panic(http.ErrAbortHandler) }, mcpclient.Sent, false},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/durable-mcp/durable-mcp/proxy-worker/internal/mcpclient"
+	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
 )
 
 const (
@@ -34,9 +35,9 @@ var errEnded = errors.New("streamable: the stream ended")
 // later do not.
 func (l *link) follow(ctx context.Context, m mcpclient.Message, body io.ReadCloser) (json.RawMessage, io.ReadCloser, error) {
 	var at position
-	idle := 0 // streams in a row on which nothing came
+	idle := 0 // streams in a row that ended soon, and on which nothing came
 	for {
-		seen := at.seen
+		seen, opened := at.seen, time.Now()
 		answer, err := l.read(newEvents(body, l.t.max), m.ID, &at)
 		if answer != nil {
 			return answer, body, nil
@@ -51,7 +52,7 @@ func (l *link) follow(ctx context.Context, m mcpclient.Message, body io.ReadClos
 			return nil, body, mcpclient.TooLarge(m.Method, 0, l.t.max)
 		}
 		broken := l.t.noAnswer("the server's stream ended before its answer", err)
-		if idle++; at.seen != seen {
+		if idle++; at.seen != seen || time.Since(opened) > maxRetry {
 			idle = 0
 		}
 		if m.Version != "" || at.id == "" || idle == maxTries {
@@ -182,34 +183,68 @@ func (l *link) read(stream *events, id string, at *position) (json.RawMessage, e
 		if len(ev.data) == 0 || ev.name != "" && ev.name != "message" {
 			continue
 		}
-		in, err := mcpclient.DecodeIncoming(ev.data)
-		if err != nil {
-			if owner, response := mcpclient.ReadableID(ev.data); id != "" && response && !ev.partial && (owner == "" || owner == id) {
-				return nil, &malformedError{}
-			}
+		answer, err := l.take(ev.data, id, ev.partial)
+		switch {
+		case answer != nil:
+			return answer, nil
+		case errors.Is(err, errNoMessage):
 			if !ev.partial {
 				l.t.log.Debug("an event of the server is no JSON-RPC message", "bytes", len(ev.data))
 			}
-			continue
-		}
-		if !in.IsResponse() {
-			if !ev.partial {
-				l.receive(in)
-			}
-			continue
-		}
-		if id == "" {
-			continue
-		}
-		switch match(in, id) {
-		case matches, matchesNull:
-			return ev.data, nil
-		case malformed:
-			return nil, &malformedError{in.Fault}
-		case foreign:
-			l.t.log.Debug("the server answers what was not asked on this stream")
+		case err != nil:
+			return nil, err
 		}
 	}
+}
+
+// errNoMessage is the error of what is no JSON-RPC message.
+var errNoMessage = errors.New("streamable: no JSON-RPC message")
+
+// take hands on a message, or those of a batch (2025-03-26), and returns the response
+// to id, if it is there. Of an event that broke off nothing else counts. Its errors
+// are errNoMessage and a [*malformedError] for that response.
+func (l *link) take(data json.RawMessage, id string, partial bool) (response json.RawMessage, err error) {
+	if batch, err := contract.ParseArray(data); err == nil && !partial {
+		var found json.RawMessage
+		var fault error
+		for _, message := range batch {
+			response, err := l.takeOne(message, id, false)
+			if response != nil && found == nil {
+				found = response
+			}
+			fault = cmp.Or(fault, err)
+		}
+		return found, fault
+	}
+	return l.takeOne(data, id, partial)
+}
+
+func (l *link) takeOne(data json.RawMessage, id string, partial bool) (response json.RawMessage, err error) {
+	in, err := mcpclient.DecodeIncoming(data)
+	if err != nil {
+		if owner, response := mcpclient.ReadableID(data); id != "" && response && !partial && (owner == "" || owner == id) {
+			return nil, &malformedError{}
+		}
+		return nil, errNoMessage
+	}
+	if !in.IsResponse() {
+		if !partial {
+			l.receive(in)
+		}
+		return nil, nil
+	}
+	if id == "" {
+		return nil, nil
+	}
+	switch match(in, id) {
+	case matches, matchesNull:
+		return data, nil
+	case malformed:
+		return nil, &malformedError{in.Fault}
+	case foreign:
+		l.t.log.Debug("the server answers what was not asked here")
+	}
+	return nil, nil
 }
 
 func isLost(err error) bool {
