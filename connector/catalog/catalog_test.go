@@ -282,11 +282,13 @@ func TestLookupOfAKnownNameAsksNobody(t *testing.T) {
 		require.Equal(t, catalog.Service{Name: "tools", Endpoint: "tools"}, e.Service)
 		asked, _ := s.counts("tools")
 		require.Equal(t, 1, asked)
-		owner, ok := c.Snapshot().Owner("tools", "a")
+		owner, ok := c.Snapshot().Owner("tools", "tools", "a")
 		require.True(t, ok)
 		require.Equal(t, e, owner)
-		_, ok = c.Snapshot().Owner("tools", "b")
-		require.False(t, ok)
+		for _, other := range [][3]string{{"tools", "tools", "b"}, {"tools", "other", "a"}, {"other", "tools", "a"}} {
+			_, ok = c.Snapshot().Owner(other[0], other[1], other[2])
+			require.False(t, ok)
+		}
 	})
 }
 

@@ -61,9 +61,9 @@ func (s *Snapshot) Find(name string) (Entry, bool) {
 }
 
 // Owner returns the entry of an operation, for a name to show.
-func (s *Snapshot) Owner(service, operation string) (Entry, bool) {
+func (s *Snapshot) Owner(endpoint, service, operation string) (Entry, bool) {
 	for _, e := range s.Entries {
-		if e.Service.Name == service && e.Tool.Name == operation {
+		if e.Service.Endpoint == endpoint && e.Service.Name == service && e.Tool.Name == operation {
 			return e, true
 		}
 	}

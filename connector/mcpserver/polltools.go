@@ -201,7 +201,7 @@ func (s *Server) listOperations(ctx context.Context, req *mcp.CallToolRequest) (
 		if !ok {
 			return refuse("tool: there is no tool %q.", args.Tool)
 		}
-		filter.Service, filter.Tool = entry.Service.Name, entry.Tool.Name
+		filter.Endpoint, filter.Service, filter.Tool = entry.Service.Endpoint, entry.Service.Name, entry.Tool.Name
 	}
 	calls, err := s.ops.List(ctx, s.caller(req.Extra), filter)
 	if err != nil {
@@ -211,7 +211,7 @@ func (s *Server) listOperations(ctx context.Context, req *mcp.CallToolRequest) (
 	rows := make([]json.RawMessage, len(calls))
 	for i, d := range calls {
 		name := d.Tool.Name
-		if e, ok := snapshot.Owner(d.Service, name); ok {
+		if e, ok := snapshot.Owner(d.Endpoint, d.Service, name); ok {
 			name = e.Name
 		}
 		var row contract.Object

@@ -85,7 +85,8 @@ type Call struct {
 // a call is started once however often this has to ask.
 //
 // The error is a [*contract.Failure]: CodeInvalid for what the caller can mend
-// (a key that was used with other arguments or answers among it), CodePayloadTooLarge,
+// (a key that was used with other arguments or answers, or at another endpoint, among
+// it), CodePayloadTooLarge,
 // CodeUnavailable with the likely cause. Where Temporal did not answer, the call may
 // have been recorded all the same: the message names the ID, which is returned too.
 func (c *Client) Start(ctx context.Context, call Call) (id string, err error) {
@@ -151,19 +152,26 @@ func (c *Client) Start(ctx context.Context, call Call) (id string, err error) {
 	}
 }
 
-// attach checks that the operation which has the ID is this very call.
+// attach checks that the operation which has the ID is this very call. The ID does
+// not tell the endpoint, and two may have a service of one name.
 func (c *Client) attach(ctx context.Context, id string, call Call) error {
 	d, err := c.Describe(ctx, id)
 	if err != nil {
 		return resultmap.FromError(err)
 	}
-	if d.note.digest == call.note().digest {
+	var other string
+	switch {
+	case d.Endpoint != call.Endpoint:
+		other = "at another endpoint"
+	case d.note.digest != call.note().digest:
+		other = "with other arguments or answers"
+	default:
 		return nil
 	}
 	return &contract.Failure{
 		Code: contract.CodeInvalid,
-		Message: fmt.Sprintf("The idempotency key %q was used for a call of %q with other arguments or answers. "+
-			"Nothing was started. Use another key for another call.", call.IdempotencyKey, call.Tool.Name),
+		Message: fmt.Sprintf("The idempotency key %q was used for a call of %q %s. "+
+			"Nothing was started. Use another key for another call.", call.IdempotencyKey, call.Tool.Name, other),
 	}
 }
 

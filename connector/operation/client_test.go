@@ -221,6 +221,13 @@ func TestIdempotency(t *testing.T) {
 	require.ErrorAs(t, err, &failure)
 	require.Equal(t, contract.CodeInvalid, failure.Code)
 	require.Contains(t, failure.Message, `"k" was used for a call of "echo" with other arguments`)
+
+	elsewhere := first // a service of the same name, with other data behind it
+	elsewhere.Endpoint = "production"
+	_, err = c.Start(t.Context(), elsewhere)
+	require.ErrorAs(t, err, &failure)
+	require.Equal(t, contract.CodeInvalid, failure.Code)
+	require.Contains(t, failure.Message, `"k" was used for a call of "echo" at another endpoint`)
 	require.Len(t, temporal.Operations(service), 1)
 	require.Equal(t, "k", temporal.Operations(service)[0].GetNexusHeader()[contract.HeaderIdempotencyKey])
 }
@@ -509,6 +516,21 @@ func TestList(t *testing.T) {
 	calls, err = c.List(t.Context(), operation.Caller{Name: "ada"}, operation.Filter{Limit: 3})
 	require.NoError(t, err)
 	require.Len(t, calls, 3)
+
+	// What reads resources, or completes words, is no call.
+	for range 25 {
+		read := call(`{}`)
+		read.Tool.Name = contract.MethodOperation("resources/read")
+		_, err := c.Start(t.Context(), read)
+		require.NoError(t, err)
+	}
+	calls, err = c.List(t.Context(), operation.Caller{Name: "ada"}, operation.Filter{Limit: 3})
+	require.NoError(t, err)
+	require.Len(t, calls, 3)
+	require.Equal(t, ids[24], calls[0].ID)
+	calls, err = c.List(t.Context(), operation.Caller{Name: "ada"}, operation.Filter{Endpoint: "another"})
+	require.NoError(t, err)
+	require.Empty(t, calls)
 	calls, err = c.List(t.Context(), operation.Caller{}, operation.Filter{})
 	require.NoError(t, err)
 	require.Empty(t, calls, "nobody can tell one anonymous caller from another")

@@ -136,11 +136,23 @@ func fromMetadata(m *client.NexusOperationMetadata) Description {
 
 // Filter narrows a list of calls. Zero fields do not.
 type Filter struct {
-	Service string
-	Tool    string // the Nexus operation name
-	Status  Status
+	Endpoint string
+	Service  string
+	Tool     string // the Nexus operation name
+	Status   Status
 	// Limit is the most calls to return. Defaults to 20, is at most 100.
 	Limit int
+}
+
+// wants reports whether the filter takes the call, whatever its status: an operation
+// that stands for a method of MCP, like the read of a resource, is none.
+func (f Filter) wants(d Description) bool {
+	return !isMethod(d.Tool.Name) && (f.Endpoint == "" || f.Endpoint == d.Endpoint) &&
+		(f.Service == "" || f.Service == d.Service) && (f.Tool == "" || f.Tool == d.Tool.Name)
+}
+
+func isMethod(operation string) bool {
+	return strings.HasPrefix(operation, contract.MethodOperation(""))
 }
 
 // maxListed bounds how many calls are read to find the latest.
@@ -203,8 +215,11 @@ func (c *Client) visible(ctx context.Context, caller Caller, filter Filter) ([]D
 		}
 		d := fromMetadata(m)
 		full := len(calls) == filter.Limit
-		if read++; full && (read > maxListed || !d.Closed.IsZero() && d.Closed.Before(calls[len(calls)-1].Started)) {
+		if read++; read > maxListed || full && !d.Closed.IsZero() && d.Closed.Before(calls[len(calls)-1].Started) {
 			break
+		}
+		if !filter.wants(d) {
+			continue
 		}
 		at, _ := slices.BinarySearchFunc(calls, d, newestFirst)
 		if calls = slices.Insert(calls, at, d); full {

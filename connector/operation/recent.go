@@ -25,7 +25,7 @@ const (
 
 func (r *recent) add(id string, c Call) {
 	owner := c.Caller.Owner()
-	if owner == "" {
+	if owner == "" || isMethod(c.Tool.Name) {
 		return // nobody can list it
 	}
 	r.mu.Lock()
@@ -45,7 +45,7 @@ func (r *recent) of(caller Caller, f Filter) []Description {
 		if time.Since(c.Started) > visibilityLag || len(calls) == f.Limit {
 			break
 		}
-		if c.owner == caller.Owner() && (f.Service == "" || f.Service == c.Service) && (f.Tool == "" || f.Tool == c.Tool.Name) {
+		if c.owner == caller.Owner() && f.wants(c.Description) {
 			calls = append(calls, c.Description)
 		}
 	}
