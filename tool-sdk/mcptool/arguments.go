@@ -17,6 +17,7 @@ import (
 // them. It is safe for concurrent use.
 type arguments struct {
 	root        *node
+	multiples   multiples
 	hasDefaults bool
 }
 
@@ -30,16 +31,23 @@ func compileArguments(raw json.RawMessage) (*arguments, error) {
 	if err := exactNumbers(s, raw); err != nil {
 		return nil, err
 	}
+	args := &arguments{multiples: multiples{}, hasDefaults: bytes.Contains(raw, []byte(`"default"`))}
+	// A part that refers to others cannot stand alone.
+	alone := !bytes.Contains(raw, []byte(`"$ref"`)) && !bytes.Contains(raw, []byte(`"$dynamicRef"`))
+	if alone {
+		if err := args.multiples.take(s); err != nil {
+			return nil, err
+		}
+	}
 	resolved, err := s.Resolve(&jsonschema.ResolveOptions{ValidateDefaults: true, Loader: noLoader})
 	if err != nil {
 		return nil, err
 	}
-	root := &node{schema: s, resolved: resolved}
-	// A part that refers to others cannot stand alone.
-	if !bytes.Contains(raw, []byte(`"$ref"`)) && !bytes.Contains(raw, []byte(`"$dynamicRef"`)) {
-		root.addParts(s.Schema)
+	args.root = &node{schema: s, resolved: resolved}
+	if alone {
+		args.root.addParts(s.Schema)
 	}
-	return &arguments{root: root, hasDefaults: bytes.Contains(raw, []byte(`"default"`))}, nil
+	return args, nil
 }
 
 // noLoader is what jsonschema finds at a reference to elsewhere.
@@ -50,14 +58,14 @@ func noLoader(*url.URL) (*jsonschema.Schema, error) {
 // check returns what is wrong with arguments, a line for each fault; none for
 // valid ones.
 func (a *arguments) check(raw json.RawMessage) []string {
-	v, err := instance(raw)
+	v, err := literals(raw)
 	if err != nil {
 		return []string{"arguments: " + err.Error()}
 	}
-	if a.root.resolved.Validate(v) == nil {
-		return nil
+	faults := a.multiples.faults(a.root.schema, v, "arguments")
+	if v = withNumbers(v); a.root.resolved.Validate(v) != nil {
+		faults = append(a.root.explain(v, "arguments"), faults...)
 	}
-	faults := a.root.explain(v, "arguments")
 	const most = 20
 	if more := len(faults) - most; more > 0 {
 		faults = append(faults[:most], fmt.Sprintf("and %d more", more))
@@ -78,24 +86,24 @@ func (a *arguments) fill(s *jsonschema.Schema, raw json.RawMessage) json.RawMess
 	if s = a.referred(s); s == nil {
 		return raw
 	}
-	if s.Items != nil {
-		if elements, err := contract.ParseArray(raw); err == nil {
-			for i, e := range elements {
-				elements[i] = a.fill(s.Items, e)
+	if items := elements(s); items != nil {
+		if values, err := contract.ParseArray(raw); err == nil {
+			for i, v := range values {
+				values[i] = a.fill(items, v)
 			}
-			return contract.Array(elements...)
+			return contract.Array(values...)
 		}
 	}
 	o, err := contract.ParseObject(raw)
-	if err != nil || len(s.Properties) == 0 && s.AdditionalProperties == nil {
+	if err != nil || len(s.Properties) == 0 && others(s) == nil {
 		return raw
 	}
-	if s.AdditionalProperties != nil && len(s.PatternProperties) == 0 { // or a pattern may have the member
-		o.Each(func(key string, v json.RawMessage) json.RawMessage {
-			if s.Properties[key] != nil {
+	if rest := others(s); rest != nil {
+		o.Each(func(name string, v json.RawMessage) json.RawMessage {
+			if s.Properties[name] != nil {
 				return nil
 			}
-			return a.fill(s.AdditionalProperties, v)
+			return a.fill(rest, v)
 		})
 	}
 	for _, name := range propertyNames(s) {
@@ -147,6 +155,24 @@ func (a *arguments) referred(s *jsonschema.Schema) *jsonschema.Schema {
 		return root.Definitions[name]
 	}
 	return nil
+}
+
+// elements is the schema of each element of an array, nil where there is none for
+// all of them.
+func elements(s *jsonschema.Schema) *jsonschema.Schema {
+	if len(s.PrefixItems) > 0 {
+		return nil
+	}
+	return s.Items
+}
+
+// others is the schema of the members that have no property, nil where a pattern
+// may have one for some.
+func others(s *jsonschema.Schema) *jsonschema.Schema {
+	if len(s.PatternProperties) > 0 {
+		return nil
+	}
+	return s.AdditionalProperties
 }
 
 // propertyNames returns the properties in the order of the schema.

@@ -129,6 +129,71 @@ func TestNumbersAreJudgedExactly(t *testing.T) {
 	}
 }
 
+func TestMultiplesAreJudgedExactly(t *testing.T) {
+	t.Parallel()
+
+	type input struct {
+		Price float64          `json:"price,omitempty" mcp:"multipleOf=0.01,maximum=1000,default=19.99"`
+		Even  int64            `json:"even,omitempty" mcp:"multipleOf=2"`
+		Sizes []int            `json:"sizes,omitempty" mcp:"multipleOf=3"`
+		Steps map[string]steps `json:"steps,omitempty"`
+	}
+	echo := echoing[input](t, "")
+	for _, input := range []string{
+		`{"price":19.99}`, `{"price":1.1}`, `{"price":0.07,"even":9007199254740994}`,
+		`{"price":1,"sizes":[3,9223372036854775806]}`, `{"price":1,"steps":{"a":{"n":0.3}}}`,
+	} {
+		output, f := echo(input)
+		require.Nil(t, f, "%s: %v", input, f)
+		require.Equal(t, input, output)
+	}
+	for input, want := range map[string]string{
+		`{"price":19.995}`:                  "arguments.price: multipleOf: 19.995, want a multiple of 0.01",
+		`{"price":1000.001}`:                "arguments.price: maximum: 1000.001, want at most 1000\narguments.price: multipleOf: 1000.001, want a multiple of 0.01",
+		`{"even":9007199254740993}`:         "arguments.even: multipleOf: 9007199254740993, want a multiple of 2",
+		`{"sizes":[3,9223372036854775807]}`: "arguments.sizes[1]: multipleOf: 9223372036854775807, want a multiple of 3",
+		`{"steps":{"a":{"n":0.25}}}`:        "arguments.steps.a.n: multipleOf: 0.25, want a multiple of 0.1",
+		`{"price":1e-999999999,"even":"x"}`: "arguments.even: type: \"x\", want integer\narguments.price: multipleOf: 1e-999999999, want a multiple of 0.01 with at most 400 digits",
+	} {
+		_, f := echo(input)
+		require.NotNil(t, f, input)
+		text, _ := f.Result().Text()
+		require.Equal(t, want, text, input)
+	}
+
+	raw := echoing[json.RawMessage](t, `{"type":"object","properties":{
+		"big":{"multipleOf":7},
+		"list":{"prefixItems":[{}],"items":{"multipleOf":2}},
+		"either":{"anyOf":[{"multipleOf":2},{"multipleOf":3}]}}}`)
+	for input, good := range map[string]bool{
+		`{"big":864197523086419752308641975237}`: true,
+		`{"big":864197523086419752308641975238}`: false,
+		`{"list":[1,2]}`:                         true,
+		`{"list":[1,3]}`:                         false,
+		`{"either":9}`:                           true,
+		`{"either":7}`:                           false,
+		`{"big":1e400,"big":"no number"}`:        true,
+	} {
+		_, f := raw(input)
+		require.Equal(t, good, f == nil, "%s: %v", input, f)
+	}
+
+	for bad, want := range map[string]string{
+		`{"type":"object","properties":{"a":{"multipleOf":2,"default":3}}}`: "a: default: multipleOf: 3, want a multiple of 2",
+		`{"type":"object","properties":{"a":{"multipleOf":0}}}`:             "multipleOf: it is not above zero",
+	} {
+		s := mcptool.NewService("bad")
+		tool := readOnly("Be bad.")
+		tool.InputSchema = json.RawMessage(bad)
+		mcptool.Add(s, constant[any, string]("x"), tool)
+		require.Contains(t, fault(t, s), want)
+	}
+}
+
+type steps struct {
+	N float64 `json:"n" mcp:"multipleOf=0.1"`
+}
+
 func TestSchemasWithReferences(t *testing.T) {
 	t.Parallel()
 

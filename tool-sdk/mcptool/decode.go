@@ -5,10 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/big"
 	"reflect"
-	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
@@ -120,15 +117,7 @@ func plainInteger(raw json.RawMessage) json.RawMessage {
 		return raw
 	}
 	const most = 100 // digits; a larger one fits in no integer type
-	if len(raw) > 2*most {
-		return raw // what a big.Rat of it takes grows with the square of its length
-	}
-	if _, exponent, ok := strings.Cut(strings.ToLower(string(raw)), "e"); ok {
-		if n, err := strconv.Atoi(exponent); err != nil || n > most || n < -most {
-			return raw
-		}
-	}
-	if r, ok := new(big.Rat).SetString(string(raw)); ok && r.IsInt() {
+	if r := rational(string(raw), most); r != nil && r.IsInt() {
 		return json.RawMessage(r.Num().String())
 	}
 	return raw

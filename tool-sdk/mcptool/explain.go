@@ -50,9 +50,9 @@ func (n *node) addParts(draft string) {
 			n.properties[name] = p
 		}
 	}
-	n.items = part(n.schema.Items)
-	if len(n.schema.PatternProperties) == 0 && !isFalse(n.schema.AdditionalProperties) {
-		n.values = part(n.schema.AdditionalProperties)
+	n.items = part(elements(n.schema))
+	if rest := others(n.schema); !isFalse(rest) {
+		n.values = part(rest)
 	}
 }
 
@@ -201,13 +201,13 @@ func isFalse(s *jsonschema.Schema) bool {
 }
 
 func boundFaults(s *jsonschema.Schema, v any, fault faultFunc) {
-	n := rational(v)
+	n := rat(v)
 	if n == nil {
 		return
 	}
 	check := func(rule string, bound *float64, words string, broken func(sign int) bool) {
 		if bound != nil && broken(n.Cmp(new(big.Rat).SetFloat64(*bound))) {
-			fault(rule, "%s, want %s %s", show(v), words, strconv.FormatFloat(*bound, 'f', -1, 64))
+			fault(rule, "%s, want %s %s", show(v), words, decimal(*bound))
 		}
 	}
 	check("minimum", s.Minimum, "at least", func(sign int) bool { return sign < 0 })
@@ -216,7 +216,7 @@ func boundFaults(s *jsonschema.Schema, v any, fault faultFunc) {
 	check("exclusiveMaximum", s.ExclusiveMaximum, "less than", func(sign int) bool { return sign >= 0 })
 }
 
-func rational(v any) *big.Rat {
+func rat(v any) *big.Rat {
 	switch v := v.(type) {
 	case int64:
 		return new(big.Rat).SetInt64(v)
@@ -241,7 +241,7 @@ func typeOf(v any) string {
 	case map[string]any:
 		return "object"
 	case float64:
-		if !rational(v).IsInt() {
+		if !rat(v).IsInt() {
 			return "number"
 		}
 	}

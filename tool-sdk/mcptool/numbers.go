@@ -3,6 +3,7 @@ package mcptool
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -14,19 +15,18 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// instance returns JSON as jsonschema validates it: integers of up to 64 bits are
-// exact; other numbers are float64, of the same kind and on the same side of
-// every bound.
-func instance(raw json.RawMessage) (any, error) {
+// literals returns JSON with its numbers as they are spelled.
+func literals(raw json.RawMessage) (any, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
 	var v any
-	if err := dec.Decode(&v); err != nil {
-		return nil, err
-	}
-	return withNumbers(v), nil
+	err := dec.Decode(&v)
+	return v, err
 }
 
+// withNumbers returns a value of [literals] as jsonschema validates it, in its
+// place: integers of up to 64 bits are exact; other numbers are float64, of the
+// same kind and on the same side of every bound.
 func withNumbers(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -81,9 +81,26 @@ func exactFloat(literal string) (float64, error) {
 	return f, nil
 }
 
+// rational returns the number that a literal stands for, nil where that has more
+// digits, or so many before or behind the point. What a big.Rat takes grows with
+// the square of their number, and a short literal may stand for very many.
+func rational(literal string, digits int) *big.Rat {
+	if len(literal) > 2*digits {
+		return nil
+	}
+	if _, exponent, ok := strings.Cut(strings.ToLower(literal), "e"); ok {
+		if n, err := strconv.Atoi(exponent); err != nil || n > digits || n < -digits {
+			return nil
+		}
+	}
+	r, _ := new(big.Rat).SetString(literal)
+	return r
+}
+
 // exactValue returns a value of an enum or const for comparison.
 func exactValue(raw json.RawMessage) (any, error) {
-	v, err := instance(raw)
+	v, err := literals(raw)
+	v = withNumbers(v)
 	if f, ok := v.(float64); ok && err == nil {
 		if exact, isInt := new(big.Int).SetString(string(raw), 10); isInt {
 			if kept, _ := big.NewFloat(f).Int(nil); kept.Cmp(exact) != 0 {
@@ -107,7 +124,11 @@ func exactNumbers(s *jsonschema.Schema, raw json.RawMessage) error {
 	}
 	for _, bound := range []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"} {
 		if v := o.Get(bound); !contract.IsNull(v) {
-			if _, err := exactFloat(string(v)); err != nil {
+			f, err := exactFloat(string(v))
+			if err == nil && bound == "multipleOf" && f <= 0 {
+				err = errors.New("it is not above zero")
+			}
+			if err != nil {
 				return fmt.Errorf("%s: %w", bound, err)
 			}
 		}

@@ -233,9 +233,9 @@ func TestEmbeddedFields(t *testing.T) {
 	t.Parallel()
 
 	type pair struct {
-		Base   `json:",omitempty"`
-		*word  // no field for encoding/json
-		digest // nor this
+		Base
+		*word  //nolint:unused // no field for encoding/json
+		digest //nolint:unused // nor this
 
 		Q string `json:"q"`
 	}
