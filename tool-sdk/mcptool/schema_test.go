@@ -223,7 +223,6 @@ type (
 	}
 	// Kind is embedded, and no struct.
 	Kind string
-	word string
 	// Digest is embedded, and encoding/json writes it in base64.
 	Digest []byte
 )
@@ -234,8 +233,7 @@ func TestEmbeddedFields(t *testing.T) {
 
 	type pair struct {
 		Base
-		*word  //nolint:unused // no field for encoding/json
-		digest //nolint:unused // nor this
+		digest //nolint:unused // no field for encoding/json
 
 		Q string `json:"q"`
 	}
