@@ -6,7 +6,6 @@ import (
 
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
 	"github.com/durable-mcp/durable-mcp/workflow-client/mcpworkflow"
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
 
@@ -53,10 +52,8 @@ func Pipeline(ctx workflow.Context, names []string) (Report, error) {
 			switch {
 			case err == nil:
 				report.add(got)
-			case temporal.IsCanceledError(err):
-				stopped = err
 			case !errors.As(err, &failure):
-				stopped = err
+				stopped = err // the Workflow is cancelled; a call that its service cancelled has failed
 			case failure.Code == contract.CodeToolError:
 				report.Refused[name] = failure.Message
 			case failure.Code == contract.CodeOutcomeUnknown:

@@ -212,12 +212,12 @@ func (c *Client) execute(ctx workflow.Context, s Service, operation string, inpu
 	if ctx.Err() != nil && temporal.IsCanceledError(err) {
 		return nil, ctx.Err()
 	}
-	f := *resultmap.FromError(err)
+	f := failureOf(err)
 	if timedOut(err) && !started(ctx, future) {
 		f.Message += fmt.Sprintf(" No handler took it (endpoint %q, service %q, operation %q). "+
 			"The likely cause is that no worker polls the endpoint's task queue.", s.Endpoint, s.Name, operation)
 	}
-	return nil, &f
+	return nil, f
 }
 
 // startTimeout is the time that a Worker has to take a call with the timeout.
@@ -246,8 +246,13 @@ func started(ctx workflow.Context, f workflow.NexusOperationFuture) bool {
 	return execution.IsReady() && execution.Get(ctx, nil) == nil
 }
 
+// failureOf returns a failure of its own. What was cancelled inside a call that
+// failed is its text: the SDK would take a Workflow that ends with it for cancelled.
 func failureOf(err error) *contract.Failure {
 	f := *resultmap.FromError(err)
+	if f.Code != contract.CodeCanceled && temporal.IsCanceledError(&f) {
+		f.Cause = errors.New(err.Error())
+	}
 	return &f
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/durable-mcp/durable-mcp/tool-sdk/resultmap"
 	"github.com/durable-mcp/durable-mcp/workflow-client/mcpworkflow"
 	"github.com/durable-mcp/durable-mcp/workflow-client/mcpworkflowtest"
+	"github.com/nexus-rpc/sdk-go/nexus"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
@@ -73,6 +74,24 @@ func TestFailuresOfEachClass(t *testing.T) {
 			}, fake)
 		})
 	}
+}
+
+// A call that failed over something cancelled has failed: a Workflow that ends with
+// its error is not cancelled.
+func TestFailuresWithACancellationInside(t *testing.T) {
+	t.Parallel()
+	fake := mcpworkflowtest.NewService("fake", mcpworkflowtest.Tool{Name: "act", Run: func(json.RawMessage) (any, error) {
+		return nil, nexus.NewHandlerErrorf(nexus.HandlerErrorTypeBadRequest, "%w",
+			temporal.NewNonRetryableApplicationError("The import broke.", "Broken", temporal.NewCanceledError()))
+	}})
+	run(t, func(ctx workflow.Context, tools *mcpworkflow.Client) error {
+		_, err := mcpworkflow.CallAs[any](ctx, tools, "act", nil)
+		f, ok := errors.AsType[*contract.Failure](err)
+		if !ok || f.Code != contract.CodeFailed || temporal.IsCanceledError(err) || f.Cause == nil {
+			return fmt.Errorf("it ended with %#v", err)
+		}
+		return nil
+	}, fake)
 }
 
 // Parallel calls are logged, and meet their script, in the order in which the
