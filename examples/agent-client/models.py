@@ -93,7 +93,7 @@ def claude():
                 ],
             },
         )
-        if message["stop_reason"] == "max_tokens":
+        if message["stop_reason"] in ("max_tokens", "model_context_window_exceeded"):
             sys.exit("agent: the reply was cut off, since it took too many tokens")
         content = message["content"]
         return Reply(

@@ -67,7 +67,7 @@ func (m *model) Reply(ctx context.Context, c loop.Conversation) (loop.Reply, err
 		return loop.Reply{}, loop.Failure("Anthropic", m.key, refusal.StatusCode, refusal.RawJSON())
 	case err != nil:
 		return loop.Reply{}, loop.Failure("Anthropic", m.key, 0, err.Error())
-	case message.StopReason == anthropic.StopReasonMaxTokens:
+	case message.StopReason == anthropic.StopReasonMaxTokens, message.StopReason == anthropic.StopReasonModelContextWindowExceeded:
 		return loop.Reply{}, loop.CutOff("Anthropic")
 	}
 	reply := loop.Reply{Raw: json.RawMessage(message.RawJSON())}

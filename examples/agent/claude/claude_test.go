@@ -146,6 +146,7 @@ func TestErrors(t *testing.T) {
 		"bad request": {refuses(400, "no such model"), false, "no such model"},
 		"bad key":     {refuses(401, "invalid x-api-key sk-ant-***6789"), false, "refuses the API key"},
 		"cut off":     {says("max_tokens", `[{"type":"tool_use","id":"toolu_1","name":"drop","input":{}}]`), false, "cut off"},
+		"no room":     {says("model_context_window_exceeded", `[{"type":"text","text":"Beca"}]`), false, "cut off"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
