@@ -65,7 +65,7 @@ golden:
 
 # All that CI checks.
 [group('3 check')]
-check: lint (tidy "--check") test e2e peers conformance (fuzz "--in-all" "60")
+check: lint (tidy "--check") test e2e peers conformance bench-once (fuzz "--in-all" "60")
 
 # Tests build commands and read files of other modules, which Go's test cache does not see: -count=1.
 # One package after the other, since each has servers and Workers that would starve the next one's.
