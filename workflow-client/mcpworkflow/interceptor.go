@@ -43,8 +43,9 @@ type outbound struct {
 }
 
 type (
-	headerKey struct{} // marks a call of this package; its []header
-	probeKey  struct{} // a *bool that says whether the interceptor is there
+	headerKey  struct{} // marks a call of this package; its []header
+	countedKey struct{} // marks an operation of the Workflow's own that is counted
+	probeKey   struct{} // a *bool that says whether the interceptor is there
 )
 
 // GetInfo implements interceptor.WorkflowOutboundInterceptor.
@@ -69,7 +70,10 @@ func (o *outbound) ExecuteNexusOperation(ctx workflow.Context, in interceptor.Ex
 		}
 		return o.Next.ExecuteNexusOperation(ctx, in)
 	}
-	operation := o.Next.ExecuteNexusOperation(ctx, in)
+	if ctx.Value(countedKey{}) != nil { // the Worker has the interceptor twice
+		return o.Next.ExecuteNexusOperation(ctx, in)
+	}
+	operation := o.Next.ExecuteNexusOperation(workflow.WithValue(ctx, countedKey{}, true), in)
 	if !operation.IsReady() {
 		r := runOf(ctx)
 		r.pending++

@@ -19,9 +19,9 @@ import (
 )
 
 // Register puts fakes into a test environment, together with
-// [mcpworkflow.Interceptor], and returns the log of their calls. The options are
-// those of the Worker under test: Register sets them, so they are not set on the
-// environment again.
+// [mcpworkflow.Interceptor], which the options may have as well, and returns the
+// log of their calls. The options are those of the Worker under test: Register
+// sets them, so they are not set on the environment again.
 func Register(env *testsuite.TestWorkflowEnvironment, options worker.Options, services ...*Service) *Log {
 	l := &Log{services: map[string]*Service{}}
 	// The first interceptor is the last on the way out: it sees what the others set.
