@@ -82,11 +82,14 @@ func (s *Service) Handle(method string, answer func(params json.RawMessage) (any
 }
 
 // Script says how the next calls of a tool end, one step each, in the place of
-// [Tool.Run]; it returns the service. Steps add up. Calls count in the order in
-// which the Workflow made them.
+// [Tool.Run]; it returns the service. Steps add up, and start with the call
+// that is not made yet. Calls count in the order in which the Workflow made them.
 func (s *Service) Script(tool string, steps ...Step) *Service {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for len(s.scripts[tool]) < s.made[tool] {
+		s.scripts[tool] = append(s.scripts[tool], Step{runs: true}) // a call that no script was for
+	}
 	s.scripts[tool] = append(s.scripts[tool], steps...)
 	return s
 }
@@ -96,6 +99,7 @@ type Step struct {
 	value any
 	err   error
 	hangs bool
+	runs  bool // as if there were no script
 }
 
 // Return ends a call with a value: a json.RawMessage as it is, a
@@ -117,7 +121,7 @@ func (s *Service) next(tool string, number int) (Step, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if steps := s.scripts[tool]; number < len(steps) {
-		return steps[number], true
+		return steps[number], !steps[number].runs
 	}
 	return Step{}, false
 }

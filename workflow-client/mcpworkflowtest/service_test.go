@@ -16,6 +16,7 @@ import (
 	"github.com/durable-mcp/durable-mcp/workflow-client/mcpworkflowtest"
 	"github.com/nexus-rpc/sdk-go/nexus"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
@@ -124,6 +125,49 @@ func TestParallelCallsKeepTheirOrder(t *testing.T) {
 		require.Equal(t, "call "+strconv.Itoa(i), c.Summary)
 		require.Equal(t, "fake", c.Service)
 	}
+}
+
+// A script goes on from where the Workflow is.
+func TestScriptInTheMiddle(t *testing.T) {
+	t.Parallel()
+	fake := mcpworkflowtest.NewService("fake", mcpworkflowtest.Tool{Name: "act", Run: func(json.RawMessage) (any, error) { return "run", nil }})
+	fake.Script("act", mcpworkflowtest.Return("first"))
+	var got []string
+	run(t, func(ctx workflow.Context, tools *mcpworkflow.Client) error {
+		for i := range 5 {
+			if i == 3 {
+				fake.Script("act", mcpworkflowtest.Return("fourth"))
+			}
+			text, err := mcpworkflow.CallAs[string](ctx, tools, "act", nil)
+			if err != nil {
+				return err
+			}
+			got = append(got, text)
+		}
+		return nil
+	}, fake)
+	require.Equal(t, []string{"first", "run", "run", "fourth", "run"}, got)
+}
+
+// The options may be those of the Worker, interceptor and all.
+func TestOwnOperationsCountOnce(t *testing.T) {
+	t.Parallel()
+	fake := mcpworkflowtest.NewService("fake", mcpworkflowtest.Tool{Name: "hang"}, mcpworkflowtest.Tool{Name: "act"}).
+		Script("hang", mcpworkflowtest.Hang())
+	env := newEnvironment()
+	mcpworkflowtest.Register(env, worker.Options{Interceptors: []interceptor.WorkerInterceptor{mcpworkflow.Interceptor()}}, fake)
+	w := func(ctx workflow.Context) (time.Duration, error) {
+		tools := mcpworkflow.New(mcpworkflow.Options{Services: []mcpworkflow.Service{{Name: "fake"}}, MaxPending: 2})
+		began := workflow.Now(ctx)
+		workflow.NewNexusClient("fake", "fake").ExecuteOperation(ctx, "hang", nil, workflow.NexusOperationOptions{ScheduleToCloseTimeout: time.Hour})
+		_, err := tools.Call(ctx, "act", nil)
+		return workflow.Now(ctx).Sub(began), err
+	}
+	env.RegisterWorkflow(w)
+	env.ExecuteWorkflow(w)
+	var took time.Duration
+	require.NoError(t, env.GetWorkflowResult(&took))
+	require.Less(t, took, time.Minute, "it waited for the operation")
 }
 
 // A call that hangs can be cancelled, and so can one that waits behind it.
