@@ -83,17 +83,14 @@ func (s *Server) callOther(ctx context.Context, next mcp.MethodHandler, req *mcp
 
 // run is one durable call: from here on Temporal keeps it.
 func (s *Server) run(ctx context.Context, req *mcp.CallToolRequest, call operation.Call) (mcp.Result, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err // nobody waits any more, and nothing has started yet
+	}
 	began := time.Now()
 	stopProgress := func() {}
 	defer func() { stopProgress() }()
 	call.Starting = func(id string) { stopProgress = s.progress(ctx, req, id, began) }
-	// A client that leaves while the start is on its way must not leave an
-	// operation behind that nobody knows of, so the start has its own context.
-	start, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.WaitBudget)
-	stop := context.AfterFunc(s.drained, func() { time.AfterFunc(lastStart, cancel) })
-	id, err := s.ops.Start(start, call)
-	stop()
-	cancel()
+	id, err := s.start(ctx, call, s.options.WaitBudget)
 	if err != nil {
 		return s.failed(ctx, req, id, err)
 	}
@@ -116,8 +113,26 @@ func (s *Server) run(ctx context.Context, req *mcp.CallToolRequest, call operati
 	return s.failed(ctx, req, id, err)
 }
 
-// lastStart is how long a start on its way may go on once the server has drained.
-const lastStart = 200 * time.Millisecond
+// start starts an operation within the budget. A client that leaves while the start
+// is on its way must not leave an operation behind that nobody knows of, so the
+// start has its own context.
+func (s *Server) start(ctx context.Context, call operation.Call, budget time.Duration) (id string, err error) {
+	ctx, cancel := s.outlasting(ctx, budget)
+	defer cancel()
+	return s.ops.Start(ctx, call)
+}
+
+// outlasting returns a context that its client does not end, but time does, and the
+// drained server after the last word.
+func (s *Server) outlasting(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	stop := context.AfterFunc(s.drained, func() { time.AfterFunc(lastWord, cancel) })
+	return ctx, func() { stop(); cancel() }
+}
+
+// lastWord is how long what is on its way to Temporal may go on once the server has
+// drained.
+const lastWord = 200 * time.Millisecond
 
 // await is operation.Result that ends as running when the server drains.
 func (s *Server) await(ctx context.Context, id string, tool contract.Tool, budget time.Duration) (contract.Result, error) {
@@ -133,6 +148,14 @@ func (s *Server) untilDrained(ctx context.Context) (waiting context.Context, sto
 	return waiting, func() { forget(); cancel(nil) }
 }
 
+// withinBudget is untilDrained for what else may wait for Temporal: it ends with the
+// wait budget too.
+func (s *Server) withinBudget(ctx context.Context) (waiting context.Context, stop func()) {
+	ctx, forget := s.untilDrained(ctx)
+	waiting, cancel := context.WithTimeout(ctx, s.options.WaitBudget)
+	return waiting, func() { cancel(); forget() }
+}
+
 // clientGone cancels the operation if its client asked for that: by a
 // notifications/cancelled, or by closing the response stream of a 2026-07-28
 // request, which the SDK both turns into a plain cancel. A connection that ends
@@ -145,7 +168,7 @@ func (s *Server) clientGone(ctx context.Context, id string) {
 
 // giveUp cancels an operation that nobody waits for any more.
 func (s *Server) giveUp(ctx context.Context, id, reason string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	ctx, cancel := s.outlasting(ctx, 10*time.Second)
 	defer cancel()
 	if err := s.ops.Cancel(ctx, id, reason); err != nil {
 		s.options.Logger.Warn("an operation that nobody waits for could not be cancelled", "operation_id", id, "error", err)

@@ -88,15 +88,16 @@ func (s *Server) ask(ctx context.Context, method string, req clientRequest, r ro
 		// Longer than anybody waits, so that who waits says why it ended.
 		ScheduleToCloseTimeout: max(s.options.WaitBudget, contract.MinScheduleToClose) + time.Second,
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	budget = max(budget, time.Millisecond)
 	began := time.Now()
-	start, cancel := context.WithTimeout(context.WithoutCancel(ctx), budget)
-	defer cancel()
-	id, err := s.ops.Start(start, operation.Call{
+	id, err := s.start(ctx, operation.Call{
 		Endpoint: r.service.Endpoint, Service: r.service.Name, Tool: tool,
 		Params: contract.CallParams{Arguments: r.params.JSON()}, Caller: s.caller(req.GetExtra()),
 		Trace: traceContext(req.GetParams().GetMeta(), req.GetExtra()),
-	})
+	}, budget)
 	if err != nil {
 		return nil, s.featureError(ctx, req, method, id, err)
 	}

@@ -131,6 +131,8 @@ func (s *Server) cancelOperation(ctx context.Context, req *mcp.CallToolRequest) 
 	var args struct {
 		OperationID string `json:"operation_id"`
 	}
+	ctx, stop := s.withinBudget(ctx)
+	defer stop()
 	d, answer := s.ownOperation(ctx, req, &args, &args.OperationID)
 	if answer != nil {
 		return answer()
@@ -170,10 +172,8 @@ func (s *Server) ownOperation(ctx context.Context, req *mcp.CallToolRequest, arg
 // find describes an operation. A Temporal that is away is waited for within the budget,
 // unless the server drains.
 func (s *Server) find(ctx context.Context, id string) (operation.Description, error) {
-	ctx, stop := s.untilDrained(ctx)
+	ctx, stop := s.withinBudget(ctx)
 	defer stop()
-	ctx, cancel := context.WithTimeout(ctx, s.options.WaitBudget)
-	defer cancel()
 	return s.ops.Find(ctx, id)
 }
 
@@ -186,6 +186,8 @@ func (s *Server) listOperations(ctx context.Context, req *mcp.CallToolRequest) (
 	if err := decodeArguments(req, &args); err != nil {
 		return refuse("%v", err)
 	}
+	ctx, stop := s.withinBudget(ctx)
+	defer stop()
 	filter := operation.Filter{Status: args.Status}
 	if args.Status != "" && !slices.Contains(operation.Statuses(), args.Status) {
 		return refuse("status: %q is none of %v.", args.Status, operation.Statuses())

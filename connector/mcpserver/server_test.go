@@ -279,19 +279,71 @@ func TestStdioEndsThoughNobodyReads(t *testing.T) {
 	require.ErrorContains(t, <-ended, "does not read")
 }
 
-// A start on its way to a Temporal that is away does not hold up the end.
-func TestStdioEndsWithoutTemporal(t *testing.T) {
+// What needs a Temporal that is away waits no longer than the budget, and does not
+// hold up the end.
+func TestRequestsWithoutTemporal(t *testing.T) {
 	t.Parallel()
 
-	server, temporal := start(t, mcpserver.Options{WaitBudget: time.Hour})
-	temporal.SetDown(serviceerror.NewUnavailable("away"))
-	p := stdio(t, server, 100*time.Millisecond)
-	p.send(initialize)
-	require.Equal(t, "init", p.read().ID)
-	p.send(initialized, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo"}}`)
-	require.NoError(t, p.in.Close())
-	go func() { _, _ = io.Copy(io.Discard, p.lines) }()
-	require.NoError(t, <-p.ended)
+	ada := operation.Caller{Transport: operation.Stdio, Name: "ada"}
+	id := "mcp-stdio-stateful-" + ada.Owner() + "-" + strings.Repeat("0", 32)
+	for name, request := range map[string]string{
+		"a call":         modern(1, "tools/call", `"name":"echo"`),
+		"a read":         modern(1, "resources/read", `"uri":"file:///one"`),
+		"a task":         modern(1, "tasks/get", `"taskId":"`+id+`"`),
+		"a cancellation": modern(1, "tasks/cancel", `"taskId":"`+id+`"`),
+		"a list":         modern(1, "tools/call", `"name":"list_operations"`),
+	} {
+		for when, budget := range map[string]time.Duration{"budget": 100 * time.Millisecond, "end": time.Hour} {
+			t.Run(name+"/"+when, func(t *testing.T) {
+				t.Parallel()
+
+				temporal := temporaltest.Start()
+				t.Cleanup(temporal.Close)
+				shelf{resources: []string{`{"uri":"file:///one","name":"one"}`}}.serve(temporal, "shelf", everything)
+				server := serve(t, temporal, mcpserver.Options{
+					Caller: "ada", WaitBudget: budget, Services: []catalog.Service{{Name: "tools"}, {Name: "shelf"}},
+				})
+				temporal.SetDown(serviceerror.NewUnavailable("away"))
+				p := stdio(t, server, 100*time.Millisecond)
+				began := time.Now()
+				p.send(request)
+				if budget == time.Hour {
+					require.NoError(t, p.in.Close())
+					go func() { _, _ = io.Copy(io.Discard, p.lines) }()
+					require.NoError(t, <-p.ended)
+				} else {
+					require.Contains(t, p.line(), "Temporal does not answer")
+				}
+				require.Less(t, time.Since(began), 5*time.Second)
+			})
+		}
+	}
+}
+
+// What its client has cancelled before it starts does not start.
+func TestACancelBeforeTheStart(t *testing.T) {
+	t.Parallel()
+
+	server, temporal := twoShelves(t, mcpserver.Options{})
+	temporal.Serve("c", toolsManifest, nil)
+	server.Catalog().Refresh(t.Context())
+	server.MCP().AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			ctx, cancel := context.WithCancel(ctx)
+			cancel()
+			return next(ctx, method, req)
+		}
+	})
+	p := stdio(t, server, time.Second)
+	p.send(modern(1, "tools/call", `"name":"sea_echo"`), modern(2, "resources/read", `"uri":"file:///one"`))
+	for range 2 {
+		require.Contains(t, p.read().Error.Message, "canceled")
+	}
+	for _, service := range []string{"a", "c"} {
+		for _, op := range temporal.Operations(service) {
+			require.Contains(t, op.GetOperationId(), "mcp-discovery-")
+		}
+	}
 }
 
 // A start that Temporal does not answer may have been recorded: the client gets the

@@ -62,7 +62,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, gr
 	select {
 	case <-over:
 	case <-stuck.C:
-		return errors.New("mcpserver: the client does not read its answers")
+		return errors.New("mcpserver: a request does not end; it is likely that the client does not read its answers")
 	}
 	if errors.Is(err, io.EOF) {
 		err = nil
