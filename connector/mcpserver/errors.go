@@ -22,11 +22,20 @@ func invalidParams(format string, args ...any) error {
 }
 
 func unknownTool(name string, warnings []string) error {
-	sentences := []string{fmt.Sprintf("Unknown tool: %q.", name)}
+	return invalidParams("%s", withWarnings(fmt.Sprintf("Unknown tool: %q.", name), warnings))
+}
+
+func unknownPrompt(name string, warnings []string) error {
+	return invalidParams("%s", withWarnings(fmt.Sprintf("Unknown prompt: %q.", name), warnings))
+}
+
+// withWarnings adds what is known about the catalog to a sentence that says that
+// nobody has something.
+func withWarnings(sentence string, warnings []string) string {
 	for _, w := range warnings {
-		sentences = append(sentences, strings.TrimSuffix(w, ".")+".")
+		sentence = strings.TrimSuffix(sentence, ".") + ". " + strings.TrimSuffix(w, ".") + "."
 	}
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: strings.Join(sentences, " ")}
+	return sentence
 }
 
 // The SDK takes an error with the code of an unknown method for its own: it puts

@@ -285,6 +285,31 @@ func TestCapabilitiesOfTheServices(t *testing.T) {
 	}
 }
 
+// A resource that nobody has may be that of a service which has not answered.
+func TestNotFoundWhileAServiceIsAway(t *testing.T) {
+	t.Parallel()
+
+	temporal := temporaltest.Start()
+	t.Cleanup(temporal.Close)
+	shelf{}.serve(temporal, "a", everything)
+	shelf{}.serve(temporal, "plain", `{"tools":[]}`)
+	for _, there := range []string{"a", "plain"} {
+		server := serve(t, temporal, mcpserver.Options{Services: []catalog.Service{{Name: there}, {Name: "away"}}, DiscoveryTimeout: 500 * time.Millisecond})
+		for _, version := range bothRevisions {
+			p := speak(t, server, version)
+			a := p.rpc(version, "resources/read", `"uri":"x:1"`)
+			require.NotNil(t, a.Error)
+			require.Equal(t, map[string]int{"2025-11-25": -32002, "2026-07-28": -32602}[version], a.Error.Code)
+			require.Contains(t, a.Error.Message, `. service "away" (endpoint "away") does not answer: `)
+			if there == "plain" {
+				a = p.rpc(version, "completion/complete", `"ref":{"type":"ref/resource","uri":"x:1"},"argument":{"name":"id","value":"1"}`)
+				require.NotNil(t, a.Error)
+				require.Contains(t, a.Error.Message, `"x:1". service "away" (endpoint "away") does not answer: `)
+			}
+		}
+	}
+}
+
 // A list that does not come is a warning: it delays and hides nothing else, and
 // what it had before stays served.
 func TestAListThatDoesNotCome(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/durable-mcp/durable-mcp/connector/catalog"
@@ -66,7 +65,7 @@ func (s *Server) forward(ctx context.Context, f feature, method string, req clie
 		}
 	}
 	if method == readResource && isNotFound(err) {
-		err = notFoundError(err, len(routes) > 1, member(params, "uri"), req)
+		err = s.notFound(err, len(routes) > 1, member(params, "uri"), req)
 	}
 	return nil, err
 }
@@ -78,7 +77,24 @@ func (s *Server) nobodyKnows(method string, req clientRequest, params contract.O
 		o.Set("completion", json.RawMessage(`{"values":[]}`))
 		return newResult(o, isModern(req.ProtocolVersion())), nil
 	}
-	return nil, notFoundError(nil, true, member(params, "uri"), req)
+	return nil, s.notFound(nil, true, member(params, "uri"), req)
+}
+
+// notFound is notFoundError, and says so where a service that may have the resource
+// has not answered.
+func (s *Server) notFound(err error, several bool, uri string, req clientRequest) error {
+	answer := *notFoundError(err, several, uri, req)
+	answer.Message = withWarnings(answer.Message, s.missing())
+	return &answer
+}
+
+// missing is what is known about the catalog where some service has not answered.
+func (s *Server) missing() []string {
+	snapshot := s.catalog.Snapshot()
+	if snapshot.CompleteLists() {
+		return nil
+	}
+	return snapshot.Warnings()
 }
 
 // ask runs one request as an operation of a service.
@@ -190,7 +206,7 @@ func isNotFound(err error) bool {
 
 // notFoundError is the answer to a reader of a resource that is not there, in the
 // code of the client's revision: the service's own error where one alone was asked.
-func notFoundError(err error, several bool, uri string, req clientRequest) error {
+func notFoundError(err error, several bool, uri string, req clientRequest) *jsonrpc.Error {
 	var data contract.Object
 	data.Set("uri", contract.Quote(uri))
 	answer := &jsonrpc.Error{Code: resourceNotFound, Message: fmt.Sprintf("Resource not found: %.200q.", uri), Data: data.JSON()}
@@ -272,10 +288,6 @@ func (s *Server) routePrompt(ctx context.Context, params contract.Object) ([]rou
 	return []route{{service: item.Service, params: params}}, nil
 }
 
-func unknownPrompt(name string, warnings []string) error {
-	return invalidParams("%s", strings.Join(append([]string{fmt.Sprintf("Unknown prompt: %q.", name)}, warnings...), " "))
-}
-
 // routeCompletion: the services that may have the prompt or the template, as far
 // as they complete at all.
 func (s *Server) routeCompletion(ctx context.Context, params contract.Object) ([]route, error) {
@@ -299,7 +311,7 @@ func (s *Server) routeCompletion(ctx context.Context, params contract.Object) ([
 			routes = append(routes, to(t.Service, "uri", asked, t.URI))
 		}
 		if len(routes) == 0 {
-			return nil, invalidParams("ref: nobody has the resource template %q", asked)
+			return nil, invalidParams("%s", withWarnings(fmt.Sprintf("ref: nobody has the resource template %q", asked), s.missing()))
 		}
 	} else {
 		asked := member(ref, "name")
