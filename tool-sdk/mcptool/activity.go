@@ -97,7 +97,9 @@ func (o *ActivityOperation[I, O]) Start(ctx context.Context, input I, options ne
 	if err != nil {
 		return nil, handlerError(toolError("arguments: "+err.Error()), false)
 	}
-	result, err := o.startRaw(ctx, activityInput{Arguments: data, Call: newCall(options.Header, contract.CallParams{})}, options)
+	known := callOf(ctx) // where another operation wraps this one
+	about := newCall(options.Header, contract.CallParams{Meta: known.Meta, InputResponses: known.InputResponses, RequestState: known.RequestState})
+	result, err := o.startRaw(ctx, activityInput{Arguments: data, Call: about}, options)
 	if err != nil {
 		return nil, handlerError(err, true)
 	}
@@ -114,6 +116,8 @@ func (o *ActivityOperation[I, O]) Cancel(ctx context.Context, token string, opti
 }
 
 func (o *ActivityOperation[I, O]) runner() *activityRunner { return o.activity }
+
+func (o *ActivityOperation[I, O]) itself() nexus.RegisterableOperation { return o }
 
 func (o *ActivityOperation[I, O]) startRaw(ctx context.Context, in activityInput, options nexus.StartOperationOptions) (nexus.HandlerStartOperationResult[converter.RawValue], error) {
 	op, err := o.activity.operation()

@@ -113,6 +113,39 @@ func TestAWorkerLivesWithTheShortestHeartbeatTimeout(t *testing.T) {
 	require.Equal(t, `"alive"`, c.ok("work", `{}`))
 }
 
+// guarded asks before it starts the activity that it embeds.
+type guarded[I, O any] struct {
+	*mcptool.ActivityOperation[I, O]
+
+	allows func(ctx context.Context, in I) error
+}
+
+func (g guarded[I, O]) Start(ctx context.Context, in I, options nexus.StartOperationOptions) (nexus.HandlerStartOperationResult[O], error) {
+	if err := g.allows(ctx, in); err != nil {
+		return nil, err
+	}
+	return g.ActivityOperation.Start(ctx, in, options)
+}
+
+func TestAnOperationThatEmbedsAnActivity(t *testing.T) {
+	t.Parallel()
+
+	act := mcptool.NewActivityOperation("act", func(ctx context.Context, in nameInput) (mcptool.Result, error) {
+		return mcptool.Text(in.Name + " " + string(mcptool.CallMeta(ctx)) + " " + mcptool.IdempotencyKey(ctx)), nil
+	}, mcptool.ActivityOptions{})
+	s := mcptool.NewService("guarded")
+	mcptool.Add(s, guarded[nameInput, mcptool.Result]{act, func(_ context.Context, in nameInput) error {
+		if in.Name == "Eve" {
+			return mcptool.ToolError("not for Eve")
+		}
+		return nil
+	}}, mcptool.Tool{Description: "Act."})
+	c := serve(t, s, "guarded")
+	require.Equal(t, "not for Eve", c.answers("act", `{"arguments":{"name":"Eve"}}`))
+	require.JSONEq(t, `{"content":[{"type":"text","text":"Ada {\"a\":1.0} "}]}`, c.ok("act", `{"arguments":{"name":"Ada"},"_meta":{"a":1.0}}`))
+	require.Equal(t, contract.KindActivity, c.manifest().Tools[0].Kind)
+}
+
 type modeInput struct {
 	Mode string `json:"mode"`
 }

@@ -24,11 +24,13 @@ type operation struct {
 	input   reflect.Type
 	output  reflect.Type
 	kind    contract.Kind // empty where its type does not tell
-	starter rawStarter    // nil but for activities
+	starter rawStarter    // nil but for an ActivityOperation itself
 }
 
-// rawStarter starts an operation from the arguments as bytes.
+// rawStarter starts an operation from the arguments as bytes. An author's operation
+// that embeds one has its methods, and a Start of its own that comes first.
 type rawStarter interface {
+	itself() nexus.RegisterableOperation
 	startRaw(ctx context.Context, in activityInput, options nexus.StartOperationOptions) (nexus.HandlerStartOperationResult[converter.RawValue], error)
 }
 
@@ -46,7 +48,9 @@ func inspect(op nexus.RegisterableOperation) (operation, error) {
 		return operation{}, fmt.Errorf("operation: %T is no nexus.Operation", op)
 	}
 	o := operation{op: op, start: start, input: typed.InputType(), output: typed.OutputType(), kind: kindOf(op)}
-	o.starter, _ = op.(rawStarter)
+	if starter, ok := op.(rawStarter); ok && starter.itself() == op {
+		o.starter = starter
+	}
 	return o, nil
 }
 
