@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,6 +23,8 @@ import (
 const (
 	noteNothing = "nothing has been sent"
 	noteSending = "the request is being sent"
+	// noteRefused is noteNothing with the number of attempts that found no place.
+	noteRefused = noteNothing + "; no place for attempts: "
 )
 
 // beat is how often an attempt tells Temporal that it lives, and hears whether it
@@ -32,12 +36,14 @@ type attempt struct {
 	ctx     context.Context // the activity's
 	runtime *runtime
 	log     *slog.Logger
-	number  int32
+	number  int32  // of those that had a place
 	most    int32  // attempts; the last one ends with a final error
 	detail  string // of a fault, for the log
 	// wasSending says that an earlier attempt may have sent a request that must not
 	// be sent twice.
 	wasSending bool
+
+	refused int32 // attempts without a place
 
 	mu       sync.Mutex // over a whole heartbeat: an older note must not arrive after a newer one
 	note     string
@@ -49,22 +55,60 @@ type attempt struct {
 func (p *Proxy) newAttempt(ctx context.Context) (at *attempt, end func(), err error) {
 	r := p.current()
 	if r == nil {
-		return nil, nil, temporal.NewApplicationErrorWithOptions("The Worker stops", string(contract.CodeUnavailable),
-			temporal.ApplicationErrorOptions{NextRetryDelay: time.Second, Category: temporal.ApplicationErrorCategoryBenign})
+		return nil, nil, later("The Worker stops", time.Second)
 	}
-	at = &attempt{ctx: ctx, runtime: r, log: p.log, number: activity.GetInfo(ctx).Attempt, note: noteNothing}
-	if activity.HasHeartbeatDetails(ctx) &&
-		noteOfSending(func(note *string) error { return activity.GetHeartbeatDetails(ctx, note) }) {
-		at.note, at.wasSending = noteSending, true
+	at = &attempt{ctx: ctx, runtime: r, log: p.log, number: activity.GetInfo(ctx).Attempt}
+	if activity.HasHeartbeatDetails(ctx) {
+		at.wasSending, at.refused = readNote(func(note *string) error { return activity.GetHeartbeatDetails(ctx, note) })
+	}
+	at.number -= at.refused
+	at.note = at.nothing()
+	if at.wasSending {
+		at.note = noteSending
 	}
 	return at, at.keepAlive(), nil
 }
 
-// noteOfSending reads the note of an earlier attempt, and reports whether that may have
-// been sending: what cannot be read may say so.
-func noteOfSending(read func(note *string) error) bool {
+// readNote reads the note of an earlier attempt: whether that may have been sending, as
+// what cannot be read may say, and how many attempts before this one had no place.
+func readNote(read func(note *string) error) (sending bool, refused int32) {
 	var note string
-	return read(&note) != nil || note != noteNothing
+	if err := read(&note); err != nil {
+		return true, 0
+	}
+	if note == noteNothing {
+		return false, 0
+	}
+	digits, ok := strings.CutPrefix(note, noteRefused)
+	n, err := strconv.ParseUint(digits, 10, 31)
+	if !ok || err != nil || n == 0 {
+		return true, 0
+	}
+	return false, int32(n) //nolint:gosec // it has 31 bits
+}
+
+// nothing is the note of an attempt that sends nothing.
+func (at *attempt) nothing() string {
+	if at.refused == 0 {
+		return noteNothing
+	}
+	return noteRefused + strconv.Itoa(int(at.refused))
+}
+
+// refuse ends an attempt for which the proxy has no place. It is none of the policy's:
+// the call waits as it would in Temporal's queue.
+func (at *attempt) refuse(message string) error {
+	at.log.Warn("mcpproxy: too many calls are under way; more of them wait", "calls", cap(at.runtime.slots))
+	at.mu.Lock()
+	defer at.mu.Unlock()
+	if at.note == at.nothing() {
+		at.refused++
+		at.note = at.nothing()
+		if err := at.record(at.ctx); err != nil {
+			at.log.Warn("mcpproxy: the next attempt will not know that this one had no place", "error", err)
+		}
+	}
+	return later(message, 0)
 }
 
 // sending notes, durably, that the request goes out. Without an error it must not
@@ -84,10 +128,10 @@ func (at *attempt) sending() error {
 func (at *attempt) notSent() {
 	at.mu.Lock()
 	defer at.mu.Unlock()
-	if at.note == noteNothing {
+	if at.note == at.nothing() {
 		return
 	}
-	at.note = noteNothing
+	at.note = at.nothing()
 	if err := at.record(context.WithoutCancel(at.ctx)); err != nil {
 		at.log.Warn("mcpproxy: the next attempt will not know that nothing was sent", "error", err)
 	}
@@ -162,6 +206,11 @@ func (at *attempt) again(message string, delay time.Duration) error {
 		}
 		return final(&contract.Failure{Code: contract.CodeUnavailable, Message: message})
 	}
+	return later(message, delay)
+}
+
+// later ends an attempt for another one, after a delay or the policy's pause for none.
+func later(message string, delay time.Duration) error {
 	return temporal.NewApplicationErrorWithOptions(message, string(contract.CodeUnavailable),
 		temporal.ApplicationErrorOptions{NextRetryDelay: delay, Category: temporal.ApplicationErrorCategoryBenign})
 }

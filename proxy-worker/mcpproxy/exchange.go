@@ -40,16 +40,16 @@ func (x *exchange) run() (json.RawMessage, error) {
 	}
 	release, ok := x.runtime.admit()
 	if !ok {
-		return nil, x.again(fmt.Sprintf("The server %q has too many calls under way.", x.server), 0)
+		return nil, x.refuse(fmt.Sprintf("The server %q has too many calls under way.", x.server))
 	}
 	defer release()
 	left := time.Until(activity.GetInfo(x.ctx).Deadline)
 	ctx, cancel := context.WithTimeoutCause(x.ctx, left-min(left/10, time.Second), errLate)
 	defer cancel()
-	raw, err := x.try(ctx)
+	raw, err := x.try(ctx, x.runtime.pool.Acquire)
 	var lost *mcpclient.Error
 	if errors.As(err, &lost) && lost.Lost && lost.Outcome == mcpclient.NotSent && ctx.Err() == nil {
-		raw, err = x.try(ctx) // once, with a new session
+		raw, err = x.try(ctx, x.runtime.pool.AcquireNew) // once
 	}
 	if err != nil {
 		return nil, x.ended(ctx, err)
@@ -67,8 +67,8 @@ func (e *stageError) Error() string { return e.err.Error() }
 func (e *stageError) Unwrap() error { return e.err }
 
 // try makes the request once.
-func (x *exchange) try(ctx context.Context) (json.RawMessage, error) {
-	lease, err := x.runtime.pool.Acquire(ctx, x.caller)
+func (x *exchange) try(ctx context.Context, acquire acquire) (json.RawMessage, error) {
+	lease, err := acquire(ctx, x.caller)
 	if err != nil {
 		return nil, &stageError{err: err}
 	}

@@ -108,10 +108,10 @@ func (r *runtime) pause(timeout time.Duration) time.Duration {
 func (p *Proxy) fetch(ctx context.Context, r *runtime) (*listing, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.options.StartupTimeout+listTimeout, errors.New("listing the tools took too long"))
 	defer cancel()
-	list, err := p.fetchOnce(ctx, r)
+	list, err := p.fetchOnce(ctx, r.pool.Acquire)
 	var failed *mcpclient.Error
 	if errors.As(err, &failed) && failed.Lost && ctx.Err() == nil {
-		list, err = p.fetchOnce(ctx, r)
+		list, err = p.fetchOnce(ctx, r.pool.AcquireNew)
 	}
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
@@ -119,26 +119,36 @@ func (p *Proxy) fetch(ctx context.Context, r *runtime) (*listing, error) {
 	return list, err
 }
 
-func (p *Proxy) fetchOnce(ctx context.Context, r *runtime) (*listing, error) {
-	lease, err := r.pool.Acquire(ctx, listCaller)
+// acquire is how a session is had.
+type acquire func(ctx context.Context, caller string) (*pool.Lease[*mcpclient.Session], error)
+
+func (p *Proxy) fetchOnce(ctx context.Context, acquire acquire) (list *listing, err error) {
+	lease, err := acquire(ctx, listCaller)
 	if err != nil {
 		return nil, err
 	}
 	defer lease.Release()
 	session := lease.Session()
-	server := session.Server()
+	defer func() {
+		// Nobody loses anything by another session with a server that keeps nothing for
+		// one, and it may be another server by now.
+		var failed *mcpclient.Error
+		if err != nil && (session.Server().Stateless || ctx.Err() != nil || errors.As(err, &failed) && failed.Lost) {
+			lease.Discard()
+		}
+	}()
+	server, err := session.Renew(ctx, minRefresh)
+	if err != nil {
+		return nil, err
+	}
 	if !server.Has("tools") {
-		list := p.options.newListing(server, nil, 0)
+		list = p.options.newListing(server, nil, 0)
 		list.warn("the server has no tools")
 		list.finish()
 		return list, nil
 	}
 	raw, ttl, err := lists(ctx, session)
 	if err != nil {
-		var failed *mcpclient.Error
-		if ctx.Err() != nil || errors.As(err, &failed) && failed.Lost { // one that hangs is replaced
-			lease.Discard()
-		}
 		if pe, ok := errors.AsType[*contract.ProtocolError](err); ok { // its message may hold a secret
 			return nil, fmt.Errorf("tools/list: the server answered with JSON-RPC error %d", pe.Code)
 		}

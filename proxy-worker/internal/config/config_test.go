@@ -280,6 +280,7 @@ func TestFaults(t *testing.T) {
 		`{"command":"c","continue_on_error":"yes"}`:                                         "s.continue_on_error: want true or false, but it is a string (line 1)",
 		`{"command":"c","tool_filters":[]}`:                                                 "s.tool_filters: want an object, but it is an array (line 1)",
 		`{"command":"c","tool_filters":{"allowed":"a"}}`:                                    "s.tool_filters.allowed: want an array of strings, but it is a string (line 1)",
+		`{"command":"c","continue_on_error":true,"tool_filters":{"rejected":["(b$$"]}}`:     `s.tool_filters.rejected[0]: "(b$$" is no regular expression: missing closing ) (line 1)`,
 		`{"command":"c","tool_filters":{"rejected":["a","(b"]}}`:                            `s.tool_filters.rejected[1]: "(b" is no regular expression: missing closing ) (line 1)`,
 		`{"command":"c","tool_filters":{"allowed":["a)|(b"]}}`:                              `s.tool_filters.allowed[0]: "a)|(b" is no regular expression: unexpected ) (line 1)`,
 		`{"command":"c","policy":[]}`:                                                       "s.policy: want an object, but it is an array (line 1)",

@@ -11,14 +11,15 @@ var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // expand replaces ${VAR}, ${env:VAR}, ${VAR:-default} and $$ in one pass: what
 // comes out of a variable is not looked at again. Missing lists variables
-// without a value; err is about how s is written.
-func expand(s string, lookup func(string) (string, bool)) (value string, missing []string, err error) {
+// without a value, and varies says whether any variable is in it; err is about how s
+// is written.
+func expand(s string, lookup func(string) (string, bool)) (value string, varies bool, missing []string, err error) {
 	var b strings.Builder
 	for {
 		i := strings.IndexByte(s, '$')
 		if i < 0 || i == len(s)-1 {
 			b.WriteString(s)
-			return b.String(), missing, nil
+			return b.String(), varies, missing, nil
 		}
 		b.WriteString(s[:i])
 		switch s = s[i:]; s[1] {
@@ -28,12 +29,13 @@ func expand(s string, lookup func(string) (string, bool)) (value string, missing
 		case '{':
 			end := strings.IndexByte(s, '}')
 			if end < 0 {
-				return "", nil, errors.New("a ${ without its }; write $${ for the characters themselves")
+				return "", false, nil, errors.New("a ${ without its }; write $${ for the characters themselves")
 			}
 			v, name, err := variable(s[2:end], lookup)
 			if err != nil {
-				return "", nil, err
+				return "", false, nil, err
 			}
+			varies = true
 			if name != "" {
 				missing = append(missing, name)
 			}

@@ -73,12 +73,13 @@ type text struct {
 	node    *node
 	value   string
 	present bool // there, and resolved
+	varies  bool // a variable is in it
 }
 
 // reject is a fault of a value: the environment's where a variable is in it.
 func (e *entry) reject(t text, format string, args ...any) {
 	f := e.faults
-	if t.value != t.node.text {
+	if t.varies {
 		f = &e.unresolved
 	}
 	f.add(t.path, t.node, format, args...)
@@ -90,7 +91,7 @@ func (e *entry) text(path string, n *node) text {
 		e.faults.add(path, n, "want a string, but it is %s", n.kind)
 		return t
 	}
-	value, missing, err := expand(n.text, e.lookup)
+	value, varies, missing, err := expand(n.text, e.lookup)
 	if err != nil {
 		e.faults.add(path, n, "%v", err)
 		return t
@@ -105,7 +106,7 @@ func (e *entry) text(path string, n *node) text {
 		e.faults.add(path, n, "it has a zero byte")
 		return t
 	}
-	t.value, t.present = value, true
+	t.value, t.present, t.varies = value, true, varies
 	return t
 }
 

@@ -3,6 +3,7 @@ package mcpclient
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -27,6 +28,9 @@ type Request struct {
 // cancelTimeout bounds the word to the server that a call is cancelled.
 const cancelTimeout = 5 * time.Second
 
+// lastWords is how long the end of a session waits for such words.
+const lastWords = time.Second
+
 // Call sends a request and returns the bytes of its result, an object. Its error
 // is a [*contract.ProtocolError] where that is the server's answer, an [*Error],
 // or ctx's. When ctx ends, the server is told so in the background, and the
@@ -41,8 +45,8 @@ func (s *Session) Call(ctx context.Context, r Request) (json.RawMessage, error) 
 		return nil, &Error{Outcome: Refused, Message: fmt.Sprintf("%s: %v", r.Method, err)}
 	}
 	m := Message{ID: id, Method: r.Method, Name: r.Name, Headers: r.Headers, Data: encode(id, r.Method, params)}
-	if s.server.Stateless {
-		m.Version = s.server.ProtocolVersion
+	if sv := s.Server(); sv.Stateless {
+		m.Version = sv.ProtocolVersion
 	}
 	if size := int64(len(m.Data)) + 1; size > s.options.MaxMessageBytes {
 		return nil, &Error{Outcome: Refused, Message: fmt.Sprintf(
@@ -62,17 +66,27 @@ func (s *Session) Call(ctx context.Context, r Request) (json.RawMessage, error) 
 		}
 		return nil, err
 	}
-	return decodeResult(r.Method, raw)
+	result, err := decodeResult(r.Method, raw)
+	if pe, ok := errors.AsType[*contract.ProtocolError](err); ok && pe.Code == codeUnsupportedVersion && m.Version != "" {
+		return nil, otherServer(m.Version, pe)
+	}
+	return result, err
+}
+
+// otherServer is the error of a server that no longer speaks the revision that it was
+// asked in: another one stands there, and the next session finds out what it speaks.
+func otherServer(version string, cause error) *Error {
+	return &Error{Lost: true, Retryable: true, Message: fmt.Sprintf("the server no longer speaks protocol version %s", version), Cause: cause}
 }
 
 // cancel tells the server, in the background, that nobody waits for a request.
 func (s *Session) cancel(id string) {
 	m := Message{Method: MethodCancelled, Data: encode("", MethodCancelled,
 		json.RawMessage(`{"requestId":`+id+`,"reason":"the caller cancelled the call"}`))}
-	if s.server.Stateless {
-		m.Version = s.server.ProtocolVersion
+	if sv := s.Server(); sv.Stateless {
+		m.Version = sv.ProtocolVersion
 	}
-	s.background(func() {
+	s.background(&s.words, func() {
 		ctx, stop := context.WithTimeout(s.closing, cancelTimeout)
 		defer stop()
 		if err := s.link.Notify(ctx, m); err != nil {
@@ -104,8 +118,8 @@ func (s *Session) params(raw json.RawMessage) (json.RawMessage, error) {
 	} {
 		meta.Delete(key)
 	}
-	if s.server.Stateless {
-		s.setModern(&meta, s.server.ProtocolVersion, capabilities)
+	if sv := s.Server(); sv.Stateless {
+		s.setModern(&meta, sv.ProtocolVersion, capabilities)
 	}
 	switch {
 	case meta.Len() > 0:

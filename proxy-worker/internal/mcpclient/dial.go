@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
 )
@@ -175,10 +176,21 @@ func revision(v string) string {
 func (d *dialer) discover(ctx context.Context, version string) error {
 	d.doing, d.probed = "no answer to "+methodDiscover, true
 	s := d.session
+	if err := s.discover(ctx, version); err != nil {
+		return err
+	}
+	s.link.Negotiated(version, false)
+	s.listen()
+	return nil
+}
+
+// discover asks the server what it is. A server that does not speak the version is an
+// error of [otherVersions].
+func (s *Session) discover(ctx context.Context, version string) error {
 	var params, meta contract.Object
 	s.setModern(&meta, version, json.RawMessage("{}"))
 	params.Set("_meta", meta.JSON())
-	result, err := d.exchange(ctx, methodDiscover, version, params.JSON())
+	result, err := s.exchange(ctx, methodDiscover, version, params.JSON())
 	var pe *contract.ProtocolError
 	if errors.As(err, &pe) && pe.Code == codeUnsupportedVersion {
 		data, _ := contract.ParseObject(pe.Data)
@@ -196,10 +208,23 @@ func (d *dialer) discover(ctx context.Context, version string) error {
 		return &otherVersions{requested: version, supported: supported}
 	}
 	m, _ := contract.ParseObject(o.Get("_meta"))
-	s.server = server(version, m.Get(metaServerInfo), &o)
-	s.link.Negotiated(version, false)
-	s.listen()
+	s.setServer(server(version, m.Get(metaServerInfo), &o))
 	return nil
+}
+
+// Renew returns what the server says of itself, asked anew if it last did longer ago
+// than age: one that keeps no sessions (2026-07-28) may have been replaced. Where it no
+// longer speaks the session's revision the error is [Error.Lost].
+func (s *Session) Renew(ctx context.Context, age time.Duration) (Server, error) {
+	sv := s.Server()
+	if !sv.Stateless || time.Since(time.Unix(0, s.told.Load())) < age {
+		return sv, nil
+	}
+	err := s.discover(ctx, sv.ProtocolVersion)
+	if other, ok := errors.AsType[*otherVersions](err); ok {
+		return sv, otherServer(sv.ProtocolVersion, other)
+	}
+	return s.Server(), err
 }
 
 // initialize is the handshake of the older revisions, all or nothing.
@@ -210,11 +235,11 @@ func (d *dialer) initialize(ctx context.Context, offer string) error {
 	params.Set("protocolVersion", contract.Quote(offer))
 	params.Set("capabilities", json.RawMessage("{}"))
 	params.Set("clientInfo", s.clientInfo())
-	result, err := d.exchange(ctx, methodInitialize, "", params.JSON())
+	result, err := s.exchange(ctx, methodInitialize, "", params.JSON())
 	if err != nil && d.probed && d.transport.FreshAfterProbe() && d.lost() && ctx.Err() == nil {
 		// It answered the probe and ended all the same.
 		if err = d.reopen(ctx); err == nil {
-			result, err = d.exchange(ctx, methodInitialize, "", params.JSON())
+			result, err = s.exchange(ctx, methodInitialize, "", params.JSON())
 		}
 	}
 	if err != nil {
@@ -232,7 +257,7 @@ func (d *dialer) initialize(ctx context.Context, offer string) error {
 		return &Error{Message: fmt.Sprintf("the server chose protocol version %s, the client offered %s and speaks %s",
 			revision(chosen), offer, strings.Join(d.accepted(), ", "))}
 	}
-	s.server = server(chosen, o.Get("serverInfo"), &o)
+	s.setServer(server(chosen, o.Get("serverInfo"), &o))
 	s.link.Negotiated(chosen, s.options.Changed != nil)
 	d.doing = "sending " + methodInitialized
 	return s.link.Notify(ctx, Message{Method: methodInitialized, Data: encode("", methodInitialized, nil)})
@@ -246,9 +271,10 @@ func (d *dialer) accepted() []string {
 	return legacyVersions
 }
 
-func (d *dialer) exchange(ctx context.Context, method, version string, params json.RawMessage) (json.RawMessage, error) {
-	id := d.session.nextID()
-	raw, err := d.session.link.Exchange(ctx, Message{
+// exchange is a request of the handshake.
+func (s *Session) exchange(ctx context.Context, method, version string, params json.RawMessage) (json.RawMessage, error) {
+	id := s.nextID()
+	raw, err := s.link.Exchange(ctx, Message{
 		ID: id, Method: method, Version: version, Data: encode(id, method, params),
 	})
 	if err != nil {

@@ -21,7 +21,7 @@ func (s *Session) listen() {
 	var what []string
 	var wanted contract.Object
 	for _, list := range []string{"tools", "prompts", "resources"} {
-		if s.server.tells(list) {
+		if s.Server().tells(list) {
 			what = append(what, list)
 			wanted.Set(list+"ListChanged", json.RawMessage("true"))
 		}
@@ -31,7 +31,7 @@ func (s *Session) listen() {
 	}
 	var params contract.Object
 	params.Set("notifications", wanted.JSON())
-	s.background(func() {
+	s.background(&s.work, func() {
 		for pause := firstListenPause; ; pause = min(2*pause, longestListenPause) {
 			began := time.Now()
 			_, err := s.Call(s.closing, Request{Method: methodListen, Params: params.JSON()})

@@ -87,12 +87,14 @@ func (sv Server) tells(capability string) bool {
 type Session struct {
 	options Options
 	link    Link
-	server  Server
+	server  atomic.Pointer[Server]
+	told    atomic.Int64 // when the server said what it is, in Unix nanoseconds
 	lastID  atomic.Int64
 
 	closing context.Context // ends with Close
 	close   context.CancelFunc
 	work    sync.WaitGroup // what goes on in the background
+	words   sync.WaitGroup // those of cancelled requests
 
 	mu     sync.Mutex
 	closed bool
@@ -100,12 +102,19 @@ type Session struct {
 
 func newSession(o Options) *Session {
 	s := &Session{options: o}
+	s.server.Store(&Server{})
 	s.closing, s.close = context.WithCancel(context.Background())
 	return s
 }
 
-// Server returns what the server said of itself when the session began.
-func (s *Session) Server() Server { return s.server }
+// Server returns what the server last said of itself: when the session began, or to
+// [Session.Renew].
+func (s *Session) Server() Server { return *s.server.Load() }
+
+func (s *Session) setServer(sv Server) {
+	s.server.Store(&sv)
+	s.told.Store(time.Now().UnixNano())
+}
 
 // Done is closed when the session is of no more use; Err says why.
 func (s *Session) Done() <-chan struct{} { return s.link.Done() }
@@ -119,17 +128,20 @@ func (s *Session) Close() {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
+	hurry := time.AfterFunc(lastWords, s.close)
+	s.words.Wait()
+	hurry.Stop()
 	s.close()
 	s.link.Close()
 	s.work.Wait()
 }
 
-// background runs f beside the calls; Close waits for it.
-func (s *Session) background(f func()) {
+// background runs f beside the calls; Close waits for the group.
+func (s *Session) background(group *sync.WaitGroup, f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.closed {
-		s.work.Go(f)
+		group.Go(f)
 	}
 }
 

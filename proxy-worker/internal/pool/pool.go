@@ -109,6 +109,16 @@ func (l *Lease[S]) Session() S { return l.entry.session }
 // It waits while all are busy. A failed dial is nobody's but those who waited for
 // it: the next one tries again.
 func (p *Pool[S]) Acquire(ctx context.Context, caller string) (*Lease[S], error) {
+	return p.acquire(ctx, caller, false)
+}
+
+// AcquireNew is Acquire for who has found a session lost: with sessions per caller it
+// returns none that the caller has had before, which may be as lost.
+func (p *Pool[S]) AcquireNew(ctx context.Context, caller string) (*Lease[S], error) {
+	return p.acquire(ctx, caller, true)
+}
+
+func (p *Pool[S]) acquire(ctx context.Context, caller string, fresh bool) (*Lease[S], error) {
 	for {
 		p.mu.Lock()
 		p.forgetDead()
@@ -118,7 +128,7 @@ func (p *Pool[S]) Acquire(ctx context.Context, caller string) (*Lease[S], error)
 			return nil, ErrClosed
 		case p.mode == PerCaller:
 			p.mu.Unlock()
-			return p.acquireOwn(ctx, caller, caller == Aside)
+			return p.acquireOwn(ctx, caller, fresh)
 		case p.shared != nil:
 			defer p.mu.Unlock()
 			p.leased[p.shared]++
@@ -184,12 +194,13 @@ func (p *Pool[S]) dialFirst() *dialing {
 }
 
 // acquireOwn returns a session that is the caller's alone.
-func (p *Pool[S]) acquireOwn(ctx context.Context, caller string, aside bool) (*Lease[S], error) {
+func (p *Pool[S]) acquireOwn(ctx context.Context, caller string, fresh bool) (*Lease[S], error) {
+	aside := caller == Aside
 	busy := p.places(aside)
 	if err := busy.Acquire(ctx, 1); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	e, err := p.own(ctx, caller, aside)
+	e, err := p.own(ctx, caller, aside, fresh)
 	if err != nil {
 		busy.Release(1)
 		return nil, err
@@ -205,14 +216,14 @@ func (p *Pool[S]) places(aside bool) *semaphore.Weighted {
 	return p.busy
 }
 
-func (p *Pool[S]) own(ctx context.Context, caller string, aside bool) (*entry[S], error) {
+func (p *Pool[S]) own(ctx context.Context, caller string, aside, fresh bool) (*entry[S], error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.forgetDead()
 	if p.closed {
 		return nil, ErrClosed
 	}
-	if e := p.takeIdle(caller, aside); e != nil {
+	if e := p.takeIdle(caller, aside, fresh); e != nil {
 		p.leased[e] = 1
 		return e, nil
 	}
@@ -245,10 +256,10 @@ func (p *Pool[S]) own(ctx context.Context, caller string, aside bool) (*entry[S]
 }
 
 // takeIdle returns an idle session that is the caller's or nobody's yet, the one
-// that was used last.
-func (p *Pool[S]) takeIdle(caller string, aside bool) *entry[S] {
+// that was used last; a fresh one is nobody's yet.
+func (p *Pool[S]) takeIdle(caller string, aside, fresh bool) *entry[S] {
 	for _, e := range slices.Backward(p.idle) {
-		if e.unused || caller != "" && e.caller == caller {
+		if e.unused || !fresh && caller != "" && e.caller == caller {
 			p.unpark(e)
 			p.count(e, -1)
 			e.caller, e.aside, e.unused = caller, aside, false
