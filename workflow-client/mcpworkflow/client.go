@@ -38,7 +38,8 @@ type Options struct {
 	// MaxPending is the most Nexus operations that the Workflow run may have
 	// pending when this client starts one more. Lower it to leave room for
 	// those that the Workflow starts by itself, which are never held back.
-	// Defaults to 30, which is the server's limit.
+	// Another number is a change to the Workflow's code: calls go out at other
+	// times. Defaults to 30, which is the server's limit.
 	MaxPending int
 	// MaxArgumentBytes is the most bytes of JSON that the input of a call may
 	// have. Lower it where a codec makes payloads longer, raise it where external

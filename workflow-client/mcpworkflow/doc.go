@@ -40,7 +40,9 @@
 // operations. A [Client] lists once, when it is first used, and keeps what it got
 // for as long as it lives: a new version of a tool service changes nothing in a
 // Workflow that runs, until [Client.Refresh]. A [Snapshot] travels through
-// continue-as-new in the Workflow's input.
+// continue-as-new in the Workflow's input. The options of a client, and whether the
+// Worker has the [Interceptor], are part of the Workflow's code: other ones need a
+// new version of the Worker, or runs that have ended.
 //
 // # Limits
 //

@@ -14,8 +14,12 @@ import (
 // Workflows. With it each call carries the hash of the Workflow's namespace and
 // ID (so that a proxy gives it a session of its own), [WithIdempotencyKey] and
 // [WithHeader] work, and the Nexus operations that a Workflow starts by itself
-// count as pending, though they are never held back: see [Options.MaxPending]. It
-// adds nothing to the history of a Workflow.
+// count as pending, though they are never held back: see [Options.MaxPending].
+//
+// It adds nothing to the history of a Workflow, but a Workflow does other things
+// with it: a call with a key or headers goes out that fails without it, and calls
+// wait for the Workflow's own operations. So it comes and goes like a change to the
+// Workflow's code: on a new version of the Worker, or when the runs have ended.
 func Interceptor() interceptor.WorkerInterceptor { return &workerInterceptor{} }
 
 type workerInterceptor struct {

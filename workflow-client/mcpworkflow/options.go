@@ -140,7 +140,8 @@ func (o callOptions) check(intercepted bool) error {
 	}
 	if !intercepted && (o.key != "" || len(o.headers) > 0) {
 		fault("the call has headers, and the Worker lacks mcpworkflow.Interceptor(): " +
-			"add it to worker.Options.Interceptors, since the Go SDK sets Nexus headers in no other way")
+			"add it to worker.Options.Interceptors, since the Go SDK sets Nexus headers in no other way. " +
+			"With it a Workflow does other things, so give the Worker a new version, or let the runs end first")
 	}
 	return errors.Join(errs...)
 }

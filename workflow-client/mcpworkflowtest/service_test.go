@@ -89,7 +89,7 @@ func TestFailuresWithACancellationInside(t *testing.T) {
 		_, err := mcpworkflow.CallAs[any](ctx, tools, "act", nil)
 		f, ok := errors.AsType[*contract.Failure](err)
 		if !ok || f.Code != contract.CodeFailed || temporal.IsCanceledError(err) || f.Cause == nil {
-			return fmt.Errorf("it ended with %#v", err)
+			return fmt.Errorf("it ended with %w", err)
 		}
 		return nil
 	}, fake)
