@@ -55,13 +55,19 @@ func writeMatrix(path string, done []*tally, cells int) error {
 		row(s.target.name, s.fault.name, s.phase.String(), s, seconds(s.median())+", "+seconds(s.slowest()))
 	}
 	row("all", "", "", &sum, "")
-	if len(reasons) > 0 {
-		b.WriteString("\nWhat the calls of unknown outcome said, each of which ran at most once:\n\n| calls | kind and text |\n|--:|---|\n")
-		for _, reason := range slices.Sorted(maps.Keys(reasons)) {
-			fmt.Fprintf(&b, "| %d | %s |\n", reasons[reason], strings.ReplaceAll(reason, "|", `\|`))
-		}
-	}
+	writeReasons(&b, reasons)
 	return replace(path, "matrix", b.String())
+}
+
+// writeReasons writes what the calls of unknown outcome said.
+func writeReasons(b *strings.Builder, reasons map[string]int) {
+	if len(reasons) == 0 {
+		return
+	}
+	b.WriteString("\nWhat the calls of unknown outcome said, each of which ran at most once:\n\n| calls | kind and text |\n|--:|---|\n")
+	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
+		fmt.Fprintf(b, "| %d | %s |\n", reasons[reason], strings.ReplaceAll(reason, "|", `\|`))
+	}
 }
 
 // machine is what the figures were measured on.

@@ -154,5 +154,6 @@ func writeSoak(path string, sum *tally, rows [][5]string) error {
 	for _, row := range rows {
 		fmt.Fprintf(&b, "| %s |\n", strings.Join(row[:], " | "))
 	}
+	writeReasons(&b, sum.reasons)
 	return replace(path, "soak", b.String())
 }
