@@ -47,7 +47,14 @@ func newResult(o contract.Object, modern bool) *rawResult {
 
 // toolResult returns a tool's result as the revision of the client has it.
 func toolResult(req *mcp.CallToolRequest, r contract.Result) (mcp.Result, error) {
-	version := req.ProtocolVersion()
+	result, err := resultFor(req.ProtocolVersion(), r)
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+func resultFor(version string, r contract.Result) (*rawResult, error) {
 	if version < firstStructured || !isModern(version) && contract.TypeName(r.Structured()) != "an object" {
 		r = r.WithTextCopy()
 	}

@@ -18,7 +18,7 @@ import (
 func TestNoContent(t *testing.T) {
 	t.Parallel()
 
-	server, temporal := start(t, mcpserver.Options{})
+	server, temporal := start(t, mcpserver.Options{Caller: "ada"})
 	temporal.Serve("tools", `{"tools":[{"name":"silent","inputSchema":{"type":"object"},"_meta":{"io.temporal/encoding":"mcp"}}]}`,
 		map[string]temporaltest.Handler{"silent": func(context.Context, json.RawMessage) (json.RawMessage, error) {
 			return json.RawMessage(`{"resultType":null,"content":null}`), nil
@@ -29,6 +29,12 @@ func TestNoContent(t *testing.T) {
 	p := stdio(t, server, time.Second)
 	p.send(modern(1, "tools/call", `"name":"silent","arguments":{}`))
 	require.Contains(t, string(p.read().Result), `{"resultType":"complete","content":[],`)
+	for _, op := range temporal.Operations("tools") {
+		if strings.HasPrefix(op.GetOperationId(), "mcp-stdio-") {
+			p.send(modern(2, "tasks/get", fmt.Sprintf(`"taskId":%q`, op.GetOperationId())))
+			require.Contains(t, string(p.read().Result), `"result":{"resultType":"complete","content":[]}`)
+		}
+	}
 }
 
 func TestLegacyClientsSeeObjectsOnly(t *testing.T) {

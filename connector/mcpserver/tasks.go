@@ -153,15 +153,12 @@ func (s *Server) endedTask(ctx context.Context, d operation.Description, result 
 	default:
 		result = errorResult(f, d.ID)
 	}
-	inline, err := contract.ParseObject(result.JSON())
+	inline, err := resultFor(firstModern, result)
 	if err != nil {
 		return contract.Object{}, err
 	}
-	if !inline.Has("resultType") {
-		inline.Set("resultType", contract.Quote("complete"))
-	}
 	o := s.task(ctx, d, taskCompleted)
-	o.Set("result", inline.JSON())
+	o.Set("result", inline.object.JSON())
 	return o, nil
 }
 
