@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -42,6 +43,9 @@ func (e env) call(c *cli.Context) error {
 	}
 	defer done()
 	name := c.Args().First()
+	if name == contract.ToolGetOperationResult {
+		return e.readResult(ctx, c, server, args)
+	}
 	if result, ok, err := server.PollTool(c.Context, name, args); ok {
 		return e.printResult(c, result, err)
 	}
@@ -72,6 +76,40 @@ func (e env) call(c *cli.Context) error {
 		return exitError(exitRunning)
 	}
 	return e.printResult(c, result, err)
+}
+
+// readResult reads the result of an earlier call.
+func (e env) readResult(ctx context.Context, c *cli.Context, server *mcpserver.Server, args json.RawMessage) error {
+	o, err := contract.ParseObject(args)
+	if err != nil {
+		return err
+	}
+	var id string
+	_ = json.Unmarshal(o.Get("operation_id"), &id) // the tool says what is wrong with it
+	stopProgress := e.showProgress(contract.ToolGetOperationResult)
+	result, err := awaitResult(c.Context, server, id, o, c.Duration(flagWait))
+	stopProgress()
+	if err != nil && c.Err() != nil {
+		return e.interrupted(ctx, server, id)
+	}
+	return e.printResult(c, result, err)
+}
+
+// awaitResult waits as for a call of its own, by one look after the other; zero has
+// no end. Arguments that say how long to look are heeded, and looked by once.
+func awaitResult(ctx context.Context, server *mcpserver.Server, id string, args contract.Object, wait time.Duration) (contract.Result, error) {
+	once := args.Has("wait_seconds")
+	began := time.Now()
+	for {
+		if wait > 0 && !once {
+			args.Set("wait_seconds", fmt.Appendf(nil, "%.3f", max(wait-time.Since(began), 0).Seconds()))
+		}
+		result, _, err := server.PollTool(ctx, contract.ToolGetOperationResult, args.JSON())
+		running := err == nil && bytes.Equal(result.JSON(), server.Running(id).JSON())
+		if once || !running || wait > 0 && time.Since(began) >= wait {
+			return result, err
+		}
+	}
 }
 
 // unknownTool says that nobody has the tool, or that it cannot be told.

@@ -6,9 +6,16 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/durable-mcp/durable-mcp/connector/catalog"
 	"github.com/durable-mcp/durable-mcp/connector/internal/temporaltest"
+	"github.com/durable-mcp/durable-mcp/connector/mcpserver"
+	"github.com/durable-mcp/durable-mcp/connector/operation"
+	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
 )
 
 type full struct{}
@@ -43,4 +50,59 @@ func TestCodecEndpointThatIsNoURL(t *testing.T) {
 		require.Equal(t, exitUsage, code)
 		require.Contains(t, errOut, "--codec-endpoint: ")
 	}
+}
+
+// Whoever reads the result of an earlier call waits for it as for that of their own.
+func TestReadingAResultWaits(t *testing.T) {
+	t.Parallel()
+
+	temporal := temporaltest.Start()
+	t.Cleanup(temporal.Close)
+	goOn := make(chan struct{})
+	temporal.Serve("tools", `{"tools":[{"name":"brood","inputSchema":{"type":"object"}}]}`, map[string]temporaltest.Handler{
+		"brood": func(context.Context, json.RawMessage) (json.RawMessage, error) {
+			<-goOn
+			return json.RawMessage(`"done"`), nil
+		},
+	})
+	call := func(args ...string) (code int, out string) {
+		code, out, _ = run(append([]string{"call", "--service", "tools", "--caller", "ada", "--temporal-address", temporal.Address()}, args...)...)
+		return code, out
+	}
+	code, _ := call("--wait", "1ms", "brood")
+	require.Equal(t, exitRunning, code)
+	id := temporal.Operations("tools")[0].GetOperationId()
+	for _, args := range [][]string{
+		{"--wait", "300ms", "get_operation_result", `{"operation_id":"` + id + `"}`},
+		{"get_operation_result", `{"operation_id":"` + id + `","wait_seconds":0.1}`},
+	} {
+		began := time.Now()
+		code, out := call(args...)
+		require.Equal(t, exitRunning, code)
+		require.Contains(t, out, "still running")
+		require.Less(t, time.Since(began), 5*time.Second)
+	}
+	const look = "DescribeNexusOperationExecution"
+	looks := temporal.Calls(look)
+	s := settings{
+		client: client.Options{HostPort: temporal.Address(), Interceptors: []interceptor.ClientInterceptor{operation.Interceptor()}},
+		server: mcpserver.Options{Services: []catalog.Service{{Name: "tools"}}, Caller: "ada", WaitBudget: 50 * time.Millisecond},
+	}
+	server, done, err := s.open(t.Context())
+	require.NoError(t, err)
+	defer done()
+	time.AfterFunc(200*time.Millisecond, func() { close(goOn) })
+	var args contract.Object
+	args.Set("operation_id", contract.Quote(id))
+	result, err := awaitResult(t.Context(), server, id, args, 0)
+	require.NoError(t, err)
+	require.Equal(t, "done\n", printed(result, false))
+	require.Greater(t, temporal.Calls(look), looks+1, "one look ends with the wait budget")
+
+	code, out := call("--wait", "1m", "get_operation_result", `{"operation_id":"`+id+`"}`)
+	require.Equal(t, exitDone, code)
+	require.Equal(t, "done\n", out)
+	code, out = call("get_operation_result", `{"operation_id":"nobody"}`)
+	require.Equal(t, exitFailed, code)
+	require.Contains(t, out, "is not the ID of a call of this caller")
 }
