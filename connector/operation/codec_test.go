@@ -153,8 +153,6 @@ func TestACodecThatHangs(t *testing.T) {
 	running, err := c.Start(t.Context(), slow)
 	require.NoError(t, err)
 
-	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-	defer cancel()
 	released := make(chan struct{})
 	defer close(released)
 	hang := func() error { <-released; return nil }
@@ -163,7 +161,7 @@ func TestACodecThatHangs(t *testing.T) {
 	ended := make(chan error, len(ids))
 	for _, id := range ids {
 		go func() {
-			_, err := c.Result(ctx, id, one.Tool, 300*time.Millisecond)
+			_, err := c.Result(t.Context(), id, one.Tool, 300*time.Millisecond)
 			ended <- err
 		}()
 	}
@@ -176,6 +174,8 @@ func TestACodecThatHangs(t *testing.T) {
 	require.True(t, ok, "%v", err)
 	require.Equal(t, contract.CodeCanceled, f.Code, "a poll is free for it")
 
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
 	_, err = c.Find(ctx, ids[0])
 	require.Error(t, err)
 	_, err = c.Start(ctx, one)
