@@ -231,7 +231,7 @@ func FuzzArguments(f *testing.F) {
 	schema.InputSchema = json.RawMessage(`{"type":"object","properties":{
 		"int":{"type":["integer","null"],"maximum":9007199254740993e0,"default":1.0},
 		"nested":{"type":"object","properties":{"a":{"default":{"b":123456789012345678901234567890}}}},
-		"list":{"items":{"properties":{"n":{"type":"number","default":-0}}}}}}`)
+		"list":{"items":{"properties":{"n":{"type":"number","default":-0,"multipleOf":0.01}}}}},"additionalProperties":{"properties":{"n":{"default":1}}}}`)
 	s := mcptool.NewService("fuzz", silent)
 	mcptool.Add(s, sync("typed", func(_ context.Context, in numbers) (numbers, error) { return in, nil }), readOnly("Echo."))
 	mcptool.Add(s, sync("raw", func(_ context.Context, in json.RawMessage) (json.RawMessage, error) { return in, nil }), schema)
