@@ -32,6 +32,9 @@ func clientOptions(c *cli.Context, logger *slog.Logger) (client.Options, error) 
 		}
 		profile.Codec.Endpoint = v
 	}
+	if profile.Namespace == "" {
+		profile.Namespace = client.DefaultNamespace // the codec is told which one it is
+	}
 	if codec := profile.Codec; codec != nil && codec.Endpoint != "" {
 		if u, err := url.Parse(codec.Endpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			return client.Options{}, fmt.Errorf("--%s: %q, want an http or https URL", flagCodec, codec.Endpoint)
@@ -43,9 +46,6 @@ func clientOptions(c *cli.Context, logger *slog.Logger) (client.Options, error) 
 	}
 	if o.HostPort == "" {
 		o.HostPort = client.DefaultHostPort
-	}
-	if o.Namespace == "" {
-		o.Namespace = client.DefaultNamespace
 	}
 	if o.DataConverter == nil {
 		o.DataConverter = converter.GetDefaultDataConverter()
