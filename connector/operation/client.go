@@ -192,7 +192,7 @@ func (c *Client) startFailure(endpoint, service string, err error) *contract.Fai
 		// No tool has failed yet, and no part of Temporal says this: it is of the way
 		// there, like a codec that is down. Such words name addresses.
 		c.log.Warn("an operation could not be started", "endpoint", endpoint, "service", service, "error", err)
-		f.Message = fmt.Sprintf("The way to Temporal is broken (endpoint %q, service %q); the log of this program says where.", endpoint, service)
+		f.Message = fmt.Sprintf("The call cannot be sent to Temporal (endpoint %q, service %q); the log of this program says why.", endpoint, service)
 		f.Code, f.Retryable = contract.CodeUnavailable, true
 	}
 	return &f

@@ -117,7 +117,7 @@ func TestStartWithoutCodec(t *testing.T) {
 	codec.encode.Store(&down)
 	_, started := c.Start(t.Context(), call(`{}`))
 	_, asked := c.ListTools(t.Context(), "e", service, "", time.Minute)
-	for want, err := range map[string]error{"cannot decode the answer": listed, "The way to Temporal is broken": started, `(endpoint "e"`: asked} {
+	for want, err := range map[string]error{"cannot decode the answer": listed, "The call cannot be sent to Temporal": started, `(endpoint "e"`: asked} {
 		f, ok := errors.AsType[*contract.Failure](err)
 		require.True(t, ok, "%v", err)
 		require.Equal(t, contract.CodeUnavailable, f.Code)
