@@ -103,5 +103,15 @@ func TestHTTPBatchesKeepTheirParams(t *testing.T) {
 		input := fmt.Sprintf(`{"arguments":{"n":%s},"_meta":{"z":%[1]s,"a":1.0}}`, n)
 		require.Regexp(t, fmt.Sprintf(`"id":%d,"result":.*`, i+1)+regexp.QuoteMeta("saw "+strings.ReplaceAll(input, `"`, `\"`)+`"`), w.Body.String())
 		require.Contains(t, w.Body.String(), `"progressToken":`+n+`,`)
+	} // Params that say nothing, or are left out.
+	w = deliver(t, server, `[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":null,"name":"see","arguments":{"n":1e400}}}]`)
+	require.Contains(t, w.Body.String(), `saw {\"arguments\":{\"n\":1e400}}`)
+	shelf{}.serve(temporal, "shelf", everything)
+	server = serve(t, temporal, mcpserver.Options{Services: []catalog.Service{{Name: "shelf"}}})
+	for _, params := range []string{"", `,"params":null`, `,"params":{}`} {
+		for _, method := range []string{"resources/list", "prompts/list", "resources/templates/list", "tools/list", "ping"} {
+			w = deliver(t, server, fmt.Sprintf(`[{"jsonrpc":"2.0","id":1,"method":%q%s}]`, method, params))
+			require.Contains(t, w.Body.String(), `"id":1,"result"`, "%s %s", method, params)
+		}
 	}
 }

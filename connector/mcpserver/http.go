@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -259,7 +260,7 @@ func markParams(message json.RawMessage, position int) json.RawMessage {
 		return message
 	}
 	meta, err := contract.ParseObject(params.Get("_meta"))
-	if err != nil && params.Has("_meta") {
+	if err != nil && !contract.IsNull(params.Get("_meta")) {
 		return message // the SDK says what is wrong
 	}
 	meta.Set(positionMark, contract.Quote(strconv.Itoa(position)))
@@ -288,8 +289,8 @@ type paramsKey struct{}
 func rawParams(ctx context.Context, req clientRequest) json.RawMessage {
 	if raw, ok := ctx.Value(paramsKey{}).([]json.RawMessage); ok {
 		position := len(raw) - 1
-		if position > 0 {
-			mark, _ := req.GetParams().GetMeta()[positionMark].(string)
+		if params := req.GetParams(); position > 0 && !reflect.ValueOf(params).IsNil() { // some may be left out
+			mark, _ := params.GetMeta()[positionMark].(string)
 			if at, err := strconv.Atoi(mark); err == nil {
 				position = at
 			}

@@ -11,10 +11,12 @@ import (
 	"github.com/durable-mcp/durable-mcp/connector/internal/temporaltest"
 	"github.com/durable-mcp/durable-mcp/connector/operation"
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
+	"github.com/durable-mcp/durable-mcp/tool-sdk/resultmap"
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
+	sdktemporal "go.temporal.io/sdk/temporal"
 )
 
 // brokenCodec is a codec whose halves fail, or hang, as a test says.
@@ -42,7 +44,11 @@ func connectCodec(t *testing.T) (*operation.Client, *temporaltest.Frontend, *bro
 	t.Helper()
 	_, temporal := connect(t)
 	codec := &brokenCodec{}
-	c := dialWith(t, temporal, client.Options{DataConverter: converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), codec)})
+	dc := converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), codec)
+	c := dialWith(t, temporal, client.Options{
+		DataConverter:    dc,
+		FailureConverter: sdktemporal.NewDefaultFailureConverter(sdktemporal.DefaultFailureConverterOptions{DataConverter: dc}),
+	})
 	return c, temporal, codec
 }
 
@@ -105,6 +111,29 @@ func TestResultWithoutCodec(t *testing.T) {
 	require.Equal(t, `{"n":1.0}`, string(result.Structured()))
 }
 
+// The answer of a tool that has failed is an answer too.
+func TestToolErrorWithoutCodec(t *testing.T) {
+	t.Parallel()
+
+	c, temporal, codec := connectCodec(t)
+	answer := contract.TextResult("no such room", true).WithMeta("n", json.RawMessage("1.0"))
+	temporal.Serve(service, `{"tools":[]}`, map[string]temporaltest.Handler{tool: func(context.Context, json.RawMessage) (json.RawMessage, error) {
+		return nil, resultmap.ApplicationError(resultmap.ToolError(answer))
+	}})
+	one := call(`{}`)
+	id, err := c.Start(t.Context(), one)
+	require.NoError(t, err)
+	down := codecDown
+	codec.decode.Store(&down)
+	_, err = c.Result(t.Context(), id, one.Tool, time.Second)
+	require.ErrorIs(t, err, operation.ErrRunning)
+	codec.decode.Store(nil)
+	_, err = c.Result(t.Context(), id, one.Tool, time.Minute)
+	f, ok := errors.AsType[*contract.Failure](err)
+	require.True(t, ok, "%v", err)
+	require.JSONEq(t, string(answer.JSON()), string(f.Result().JSON()))
+}
+
 // What the codec says is the operator's: it names addresses.
 func TestStartWithoutCodec(t *testing.T) {
 	t.Parallel()
@@ -113,7 +142,7 @@ func TestStartWithoutCodec(t *testing.T) {
 	temporal.Serve(service, `{"tools":[]}`, nil)
 	down := codecDown
 	codec.decode.Store(&down)
-	_, listed := c.ListTools(t.Context(), "e", service, "", 200*time.Millisecond)
+	_, listed := c.ListTools(t.Context(), "e", service, "", 2*time.Second)
 	codec.encode.Store(&down)
 	_, started := c.Start(t.Context(), call(`{}`))
 	_, asked := c.ListTools(t.Context(), "e", service, "", time.Minute)

@@ -9,6 +9,7 @@ import (
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
 )
 
 // polls waits for operations. A long poll costs a deep goroutine stack here and
@@ -88,13 +89,13 @@ func (p *polls) handle(w *wait) client.NexusOperationHandle {
 
 // closed reports whether the operation has closed. Not to know is no error.
 func (p *polls) closed(w *wait) bool {
-	closed := false
-	_ = p.looks.do(w.ctx, func() error {
+	return p.looks.do(w.ctx, func() error {
 		d, err := p.handle(w).Describe(w.ctx, client.DescribeNexusOperationOptions{})
-		closed = err == nil && statuses[d.Status] != Running
+		if err == nil && statuses[d.Status] == Running {
+			err = ErrRunning
+		}
 		return err
-	})
-	return closed
+	}) == nil
 }
 
 // start opens a long poll. p.mu is held.
@@ -110,15 +111,30 @@ func (p *polls) start(w *wait) {
 		if parked {
 			return
 		}
-		// The handle has the output, so this asks the codec alone. One that hangs
+		// The handle has the outcome, so this asks the codec alone. One that hangs
 		// holds up this wait, and no poll of another.
+		var undecoded error
 		if w.err == nil {
-			if err := h.Get(w.ctx, &w.output); err != nil {
-				w.err = fmt.Errorf("%w: %w", errUndecoded, err)
-			}
+			undecoded = h.Get(w.ctx, &w.output)
+		} else {
+			undecoded = decodable(w.err)
+		}
+		if undecoded != nil {
+			w.err = fmt.Errorf("%w: %w", errUndecoded, undecoded)
 		}
 		close(w.done)
 	}()
+}
+
+// decodable returns why the details of a failure, which may be the answer of a tool,
+// cannot be read.
+func decodable(failure error) error {
+	app, ok := errors.AsType[*temporal.ApplicationError](failure)
+	if !ok || !app.HasDetails() {
+		return nil
+	}
+	var details converter.RawValue
+	return app.Details(&details)
 }
 
 // polled gives the place of a poll that has ended to others, and parks its wait

@@ -44,6 +44,7 @@ type attempt struct {
 	wasSending bool
 
 	refused int32 // attempts without a place
+	waits   bool  // this is one
 
 	mu       sync.Mutex // over a whole heartbeat: an older note must not arrive after a newer one
 	note     string
@@ -98,7 +99,8 @@ func (at *attempt) nothing() string {
 // refuse ends an attempt for which the proxy has no place. It is none of the policy's:
 // the call waits as it would in Temporal's queue.
 func (at *attempt) refuse(message string) error {
-	at.log.Warn("mcpproxy: too many calls are under way; more of them wait", "calls", cap(at.runtime.slots))
+	at.waits = true
+	at.runtime.log.Warn("mcpproxy: too many calls are under way; more of them wait", "calls", cap(at.runtime.slots))
 	at.mu.Lock()
 	defer at.mu.Unlock()
 	if at.note == at.nothing() {

@@ -22,6 +22,9 @@ func (at *attempt) report(what string, err error) {
 	case !errors.As(err, &app):
 		at.log.Debug("mcpproxy: call cancelled", attributes...)
 		return
+	case at.waits:
+		at.log.Debug("mcpproxy: call waits", attributes...)
+		return
 	}
 	attributes = append(attributes, "outcome", app.Type())
 	level := slog.LevelWarn

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"time"
 
@@ -17,6 +18,7 @@ type runtime struct {
 	pool    *pool.Pool[*mcpclient.Session]
 	catalog *catalog
 	slots   chan struct{} // a token for each call under way
+	log     *slog.Logger  // bounded: for what can be said of every call
 	stop    context.CancelFunc
 }
 
@@ -35,7 +37,7 @@ var errSlowStart = errors.New("the server takes its time to start")
 
 func (p *Proxy) newRuntime() *runtime {
 	ctx, stop := context.WithCancel(context.Background())
-	r := &runtime{slots: make(chan struct{}, callsAtOnce), stop: stop}
+	r := &runtime{slots: make(chan struct{}, callsAtOnce), log: mcpclient.Limited(p.log), stop: stop}
 	r.pool = pool.New(func(ctx context.Context) (*mcpclient.Session, error) {
 		return mcpclient.Dial(ctx, p.transport, p.dialOptions(r))
 	}, pool.Options[*mcpclient.Session]{
@@ -44,7 +46,7 @@ func (p *Proxy) newRuntime() *runtime {
 		MaxSessions: p.options.MaxSessions,
 		IdleTimeout: p.options.SessionIdleTimeout,
 	})
-	r.catalog = newCatalog(ctx, p.name, p.options.ListRefreshInterval, mcpclient.Limited(p.log), func(ctx context.Context) (*listing, error) {
+	r.catalog = newCatalog(ctx, p.name, p.options.ListRefreshInterval, r.log, func(ctx context.Context) (*listing, error) {
 		return p.fetch(ctx, r)
 	})
 	return r
@@ -130,16 +132,14 @@ func (p *Proxy) fetchOnce(ctx context.Context, acquire acquire) (list *listing, 
 	defer lease.Release()
 	session := lease.Session()
 	defer func() {
-		// Nobody loses anything by another session with a server that keeps nothing for
-		// one, and it may be another server by now.
-		var failed *mcpclient.Error
-		if err != nil && (session.Server().Stateless || ctx.Err() != nil || errors.As(err, &failed) && failed.Lost) {
+		if failed, ok := errors.AsType[*mcpclient.Error](err); ok && failed.Lost || err != nil && ctx.Err() != nil { // one that hangs is replaced
 			lease.Discard()
 		}
 	}()
 	server, err := session.Renew(ctx, minRefresh)
 	if err != nil {
-		return nil, err
+		lease.Discard() // what does not say what it is may be another server by now
+		return nil, notListed("server/discover", err)
 	}
 	if !server.Has("tools") {
 		list = p.options.newListing(server, nil, 0)
@@ -149,12 +149,18 @@ func (p *Proxy) fetchOnce(ctx context.Context, acquire acquire) (list *listing, 
 	}
 	raw, ttl, err := lists(ctx, session)
 	if err != nil {
-		if pe, ok := errors.AsType[*contract.ProtocolError](err); ok { // its message may hold a secret
-			return nil, fmt.Errorf("tools/list: the server answered with JSON-RPC error %d", pe.Code)
-		}
-		return nil, fmt.Errorf("tools/list: %w", err)
+		return nil, notListed("tools/list", err)
 	}
 	return p.options.newListing(server, raw, ttl), nil
+}
+
+// notListed is the error of a list, for logs too: the message of a server may hold a
+// secret.
+func notListed(method string, err error) error {
+	if pe, ok := errors.AsType[*contract.ProtocolError](err); ok {
+		return fmt.Errorf("%s: the server answered with JSON-RPC error %d", method, pe.Code)
+	}
+	return fmt.Errorf("%s: %w", method, err)
 }
 
 // acquireRuntime counts one user more; the first one connects and lists.

@@ -89,7 +89,7 @@ func (e env) readResult(ctx context.Context, c *cli.Context, server *mcpserver.S
 	stopProgress := e.showProgress(contract.ToolGetOperationResult)
 	result, err := awaitResult(c.Context, server, id, o, c.Duration(flagWait))
 	stopProgress()
-	if err != nil && c.Err() != nil {
+	if c.Err() != nil && (err != nil || result.IsError()) {
 		return e.interrupted(ctx, server, id)
 	}
 	return e.printResult(c, result, err)

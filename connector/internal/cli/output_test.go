@@ -91,7 +91,14 @@ func TestReadingAResultWaits(t *testing.T) {
 	server, done, err := s.open(t.Context())
 	require.NoError(t, err)
 	defer done()
-	time.AfterFunc(200*time.Millisecond, func() { close(goOn) })
+	go func() {
+		defer close(goOn)
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for temporal.Calls(look) <= looks+1 && t.Context().Err() == nil {
+			<-tick.C
+		}
+	}()
 	var args contract.Object
 	args.Set("operation_id", contract.Quote(id))
 	result, err := awaitResult(t.Context(), server, id, args, 0)

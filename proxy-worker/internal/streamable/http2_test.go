@@ -55,7 +55,7 @@ func resetter(t *testing.T, code http2.ErrCode, requests *atomic.Int32) func(*ht
 // server may have carried out.
 func TestHTTP2SendsARequestOnce(t *testing.T) {
 	t.Parallel()
-	for _, code := range []http2.ErrCode{http2.ErrCodeProtocol, http2.ErrCodeRefusedStream, http2.ErrCodeInternal} {
+	for _, code := range []http2.ErrCode{http2.ErrCodeProtocol, http2.ErrCodeRefusedStream} {
 		var requests atomic.Int32
 		server := httptest.NewUnstartedServer(nil)
 		server.EnableHTTP2 = true

@@ -252,6 +252,8 @@ func TestOutcomes(t *testing.T) {
 			}
 		}, answered, false, 0},
 		"malformed event": {func(w http.ResponseWriter, _ *http.Request) { stream(w, "data: {\"jsonrpc\":\"2.0\",\"id\":7}\n\n") }, answered, false, 0},
+		"batch":           {status(200, `[7,{"jsonrpc":"2.0","id":7,"result":{},"error":{}},8]`, "Content-Type", "application/json"), answered, false, 0},
+		"foreign batch":   {status(200, `[{"jsonrpc":"2.0","id":8,"result":{}}]`, "Content-Type", "application/json"), sent, true, 0},
 		"NaN":             {status(200, `{"jsonrpc":"2.0","id":7,"result":{"x":NaN}}`, "Content-Type", "application/json"), answered, false, 0},
 		"NaN in an event": {func(w http.ResponseWriter, _ *http.Request) {
 			stream(w, "data: {\"result\":{\"x\":NaN},\"jsonrpc\":\"2.0\",\"id\":7}\n\n")

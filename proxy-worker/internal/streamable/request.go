@@ -113,7 +113,8 @@ func (t *Transport) send(req *http.Request, sending func()) (*http.Response, err
 	var began, touched, multiplexed atomic.Bool
 	// Over HTTP/1 net/http tries a POST again only where it found the connection dead
 	// before it wrote. Over HTTP/2 it also does so after a stream error that says
-	// nothing of what the server has done with the request.
+	// nothing of what the server has done with the request. Which one it was does not
+	// show here, so one that says that nothing was done is taken for the other.
 	if again := req.GetBody; again != nil {
 		req.GetBody = func() (io.ReadCloser, error) {
 			if multiplexed.Load() && touched.Load() {

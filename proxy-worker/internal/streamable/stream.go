@@ -204,19 +204,23 @@ var errNoMessage = errors.New("streamable: no JSON-RPC message")
 // to id, if it is there. Of an event that broke off nothing else counts. Its errors
 // are errNoMessage and a [*malformedError] for that response.
 func (l *link) take(data json.RawMessage, id string, partial bool) (response json.RawMessage, err error) {
-	if batch, err := contract.ParseArray(data); err == nil && !partial {
-		var found json.RawMessage
-		var fault error
-		for _, message := range batch {
-			response, err := l.takeOne(message, id, false)
-			if response != nil && found == nil {
-				found = response
-			}
-			fault = cmp.Or(fault, err)
-		}
-		return found, fault
+	if partial || contract.TypeName(data) != "an array" {
+		return l.takeOne(data, id, partial)
 	}
-	return l.takeOne(data, id, partial)
+	batch, err := contract.ParseArray(data)
+	if err != nil {
+		return nil, errNoMessage
+	}
+	for _, message := range batch {
+		found, fault := l.takeOne(message, id, false)
+		if found != nil {
+			response = found
+		}
+		if _, ours := errors.AsType[*malformedError](fault); err == nil || ours {
+			err = fault
+		}
+	}
+	return response, err
 }
 
 func (l *link) takeOne(data json.RawMessage, id string, partial bool) (response json.RawMessage, err error) {

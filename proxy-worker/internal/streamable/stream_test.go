@@ -40,6 +40,9 @@ func TestStreams(t *testing.T) {
 		"no line end":      {parts: []string{"data: " + answer7}},
 		"priming event":    {parts: []string{"id: 0\ndata:\n\n", "data: " + answer7 + "\n\n"}},
 		"error without ID": {parts: []string{`data: {"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"m"}}` + "\n\n"}, want: `{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"m"}}`},
+		"batch of another": {
+			parts: []string{`data: [{"jsonrpc":"2.0","id":8,"result":{}},8]` + "\n\n", "data: " + answer7 + "\n\n"},
+		},
 		"batch": {
 			parts: []string{`data: [{"jsonrpc":"2.0","method":"a"},` + answer7 + `,7]` + "\n\n"},
 			seen:  []string{"a "},
