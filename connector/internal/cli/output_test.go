@@ -86,7 +86,7 @@ func TestReadingAResultWaits(t *testing.T) {
 	looks := temporal.Calls(look)
 	s := settings{
 		client: client.Options{HostPort: temporal.Address(), Interceptors: []interceptor.ClientInterceptor{operation.Interceptor()}},
-		server: mcpserver.Options{Services: []catalog.Service{{Name: "tools"}}, Caller: "ada", WaitBudget: 50 * time.Millisecond},
+		server: mcpserver.Options{Services: []catalog.Service{{Name: "tools"}}, Caller: "ada", WaitBudget: time.Second},
 	}
 	server, done, err := s.open(t.Context())
 	require.NoError(t, err)
