@@ -85,7 +85,7 @@ func readNote(read func(note *string) error) (sending bool, refused int32) {
 	if !ok || err != nil || n == 0 {
 		return true, 0
 	}
-	return false, int32(n) //nolint:gosec // it has 31 bits
+	return false, int32(n) // it has 31 bits
 }
 
 // nothing is the note of an attempt that sends nothing.
