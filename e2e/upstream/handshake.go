@@ -125,5 +125,5 @@ func (s *server) initialize(m *message) (json.RawMessage, error) {
 }
 
 func newSession() *session {
-	return &session{id: "session-" + rand.Text(), running: map[string]cancel{}}
+	return &session{id: "session-" + rand.Text(), running: map[string]*running{}}
 }

@@ -162,6 +162,9 @@ func (s *server) await(ctx context.Context, m *message, script Script) error {
 	cancelled := ctx.Done()
 	note := func() {
 		s.journal.add(Entry{Event: EventCancelled, Tool: m.tool, Key: script.Key, Session: sessionID(m), Text: fmt.Sprint(context.Cause(ctx))})
+		if m.hears != nil {
+			m.hears()
+		}
 	}
 	end := time.Now().Add(time.Duration(script.Millis) * time.Millisecond)
 	tick := time.NewTicker(10 * time.Millisecond)

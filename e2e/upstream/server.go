@@ -69,7 +69,7 @@ type session struct {
 	version  string
 	ready    bool // notifications/initialized has come
 	location string
-	running  map[string]cancel // by request ID
+	running  map[string]*running // by request ID
 }
 
 // message is what a client sends.
@@ -81,6 +81,8 @@ type message struct {
 	Params  json.RawMessage `json:"params"`
 
 	session *session
+	// hears says that the request has noted its cancel; nil where nothing can cancel it.
+	hears   func()
 	headers http.Header // nil over stdio
 	tool    string
 	meta    map[string]json.RawMessage
@@ -237,10 +239,11 @@ func (s *server) notified(m *message) {
 		_ = json.Unmarshal(m.Params, &p)
 		if m.session != nil {
 			s.mu.Lock()
-			cancel := m.session.running[string(p.RequestID)]
+			r := m.session.running[string(p.RequestID)]
 			s.mu.Unlock()
-			if cancel != nil {
-				cancel(errCancelled)
+			if r != nil {
+				r.cancel(errCancelled)
+				<-r.heard // what the client says next may be the end of the process
 			}
 		}
 	}
@@ -259,14 +262,21 @@ func (s *server) track(ctx context.Context, m *message) (context.Context, func()
 	if m.session.running[id] != nil {
 		s.violation(m, "request ID %s is in use", id)
 	}
-	m.session.running[id] = cancel
+	r := &running{cancel: cancel, heard: make(chan struct{})}
+	m.hears = sync.OnceFunc(func() { close(r.heard) })
+	m.session.running[id] = r
 	s.mu.Unlock()
 	return ctx, func() {
 		s.mu.Lock()
 		delete(m.session.running, id)
 		s.mu.Unlock()
+		m.hears()
 		cancel(nil)
 	}
 }
 
-type cancel = context.CancelCauseFunc
+// running is a request under way.
+type running struct {
+	cancel context.CancelCauseFunc
+	heard  chan struct{} // closed when it has noted its cancel, or has ended
+}
