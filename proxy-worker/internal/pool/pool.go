@@ -195,12 +195,11 @@ func (p *Pool[S]) dialFirst() *dialing {
 
 // acquireOwn returns a session that is the caller's alone.
 func (p *Pool[S]) acquireOwn(ctx context.Context, caller string, fresh bool) (*Lease[S], error) {
-	aside := caller == Aside
-	busy := p.places(aside)
+	busy := p.places(caller == Aside)
 	if err := busy.Acquire(ctx, 1); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	e, err := p.own(ctx, caller, aside, fresh)
+	e, err := p.own(ctx, caller, fresh)
 	if err != nil {
 		busy.Release(1)
 		return nil, err
@@ -216,19 +215,19 @@ func (p *Pool[S]) places(aside bool) *semaphore.Weighted {
 	return p.busy
 }
 
-func (p *Pool[S]) own(ctx context.Context, caller string, aside, fresh bool) (*entry[S], error) {
+func (p *Pool[S]) own(ctx context.Context, caller string, fresh bool) (*entry[S], error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.forgetDead()
 	if p.closed {
 		return nil, ErrClosed
 	}
-	if e := p.takeIdle(caller, aside, fresh); e != nil {
+	if e := p.takeIdle(caller, fresh); e != nil {
 		p.leased[e] = 1
 		return e, nil
 	}
-	e := &entry[S]{caller: caller, aside: aside}
-	if !aside && p.open >= p.options.MaxSessions { // of which one is idle: the busy ones are fewer
+	e := &entry[S]{caller: caller, aside: caller == Aside}
+	if !e.aside && p.open >= p.options.MaxSessions { // of which one is idle: the busy ones are fewer
 		p.drop(p.idle[slices.IndexFunc(p.idle, func(e *entry[S]) bool { return !e.aside })])
 	}
 	p.count(e, 1)
@@ -257,12 +256,12 @@ func (p *Pool[S]) own(ctx context.Context, caller string, aside, fresh bool) (*e
 
 // takeIdle returns an idle session that is the caller's or nobody's yet, the one
 // that was used last; a fresh one is nobody's yet.
-func (p *Pool[S]) takeIdle(caller string, aside, fresh bool) *entry[S] {
+func (p *Pool[S]) takeIdle(caller string, fresh bool) *entry[S] {
 	for _, e := range slices.Backward(p.idle) {
 		if e.unused || !fresh && caller != "" && e.caller == caller {
 			p.unpark(e)
 			p.count(e, -1)
-			e.caller, e.aside, e.unused = caller, aside, false
+			e.caller, e.aside, e.unused = caller, caller == Aside, false
 			p.count(e, 1)
 			return e
 		}
