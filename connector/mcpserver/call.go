@@ -122,10 +122,14 @@ func (s *Server) start(ctx context.Context, call operation.Call, budget time.Dur
 	return s.ops.Start(ctx, call)
 }
 
-// outlasting returns a context that its client does not end, but time does, and the
-// drained server after the last word.
+// outlasting is within for what its client does not end.
 func (s *Server) outlasting(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	return s.within(context.WithoutCancel(ctx), limit)
+}
+
+// within returns a context that time ends, and the drained server after the last word.
+func (s *Server) within(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	stop := context.AfterFunc(s.drained, func() { time.AfterFunc(lastWord, cancel) })
 	return ctx, func() { stop(); cancel() }
 }
@@ -146,14 +150,6 @@ func (s *Server) untilDrained(ctx context.Context) (waiting context.Context, sto
 	waiting, cancel := context.WithCancelCause(ctx)
 	forget := context.AfterFunc(s.drained, func() { cancel(operation.ErrRunning) })
 	return waiting, func() { forget(); cancel(nil) }
-}
-
-// withinBudget is untilDrained for what else may wait for Temporal: it ends with the
-// wait budget too.
-func (s *Server) withinBudget(ctx context.Context) (waiting context.Context, stop func()) {
-	ctx, forget := s.untilDrained(ctx)
-	waiting, cancel := context.WithTimeout(ctx, s.options.WaitBudget)
-	return waiting, func() { cancel(); forget() }
 }
 
 // clientGone cancels the operation if its client asked for that: by a

@@ -1,6 +1,7 @@
 package mcpserver_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -58,4 +59,25 @@ func TestPollToolReadsWhatTheCallReturned(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, string(called.JSON()), string(read.JSON()))
+}
+
+// At its end a server still says what Temporal tells at once.
+func TestDrainedServerAnswersWhatIsKnown(t *testing.T) {
+	t.Parallel()
+
+	server, _ := start(t, mcpserver.Options{Caller: "ada"})
+	id, err := server.Operations().Start(t.Context(), operation.Call{
+		Endpoint: "tools", Service: "tools", Tool: contract.Tool{Name: "echo"}, Caller: operation.Caller{Transport: operation.Stdio, Name: "ada"},
+	})
+	require.NoError(t, err)
+	server.Drain(0)
+	for name, arguments := range map[string]string{
+		contract.ToolListOperations:  `{}`,
+		contract.ToolCancelOperation: fmt.Sprintf(`{"operation_id":%q}`, id),
+	} {
+		result, _, err := server.PollTool(t.Context(), name, json.RawMessage(arguments))
+		require.NoError(t, err)
+		require.False(t, result.IsError(), string(result.JSON()))
+		require.Contains(t, string(result.JSON()), id)
+	}
 }

@@ -131,7 +131,7 @@ func (s *Server) cancelOperation(ctx context.Context, req *mcp.CallToolRequest) 
 	var args struct {
 		OperationID string `json:"operation_id"`
 	}
-	ctx, stop := s.withinBudget(ctx)
+	ctx, stop := s.within(ctx, s.options.WaitBudget)
 	defer stop()
 	d, answer := s.ownOperation(ctx, req, &args, &args.OperationID)
 	if answer != nil {
@@ -169,10 +169,9 @@ func (s *Server) ownOperation(ctx context.Context, req *mcp.CallToolRequest, arg
 	return d, nil
 }
 
-// find describes an operation. A Temporal that is away is waited for within the budget,
-// unless the server drains.
+// find describes an operation. A Temporal that is away is waited for within the budget.
 func (s *Server) find(ctx context.Context, id string) (operation.Description, error) {
-	ctx, stop := s.withinBudget(ctx)
+	ctx, stop := s.within(ctx, s.options.WaitBudget)
 	defer stop()
 	return s.ops.Find(ctx, id)
 }
@@ -186,7 +185,7 @@ func (s *Server) listOperations(ctx context.Context, req *mcp.CallToolRequest) (
 	if err := decodeArguments(req, &args); err != nil {
 		return refuse("%v", err)
 	}
-	ctx, stop := s.withinBudget(ctx)
+	ctx, stop := s.within(ctx, s.options.WaitBudget)
 	defer stop()
 	filter := operation.Filter{Status: args.Status}
 	if args.Status != "" && !slices.Contains(operation.Statuses(), args.Status) {

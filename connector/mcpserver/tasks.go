@@ -172,7 +172,7 @@ func (s *Server) updateTask(ctx context.Context, _ *mcp.ServerSession, p *taskPa
 }
 
 func (s *Server) cancelTask(ctx context.Context, _ *mcp.ServerSession, p *taskParams) (*rawResult, error) {
-	ctx, stop := s.withinBudget(ctx)
+	ctx, stop := s.within(ctx, s.options.WaitBudget)
 	defer stop()
 	if err := s.ops.Cancel(ctx, p.TaskID, "tasks/cancel by the MCP client"); err != nil {
 		return nil, taskError(p.TaskID, err)

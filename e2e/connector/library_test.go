@@ -163,7 +163,8 @@ func TestBrokenPipeCancelsNothing(t *testing.T) {
 	t.Parallel()
 
 	kit := harness.SharedService(t)
-	server := library(t, mcpserver.Options{Caller: harness.Unique("pipe")})
+	caller := harness.Unique("pipe")
+	server := library(t, mcpserver.Options{Caller: caller})
 	in, client := io.Pipe()
 	out := &brokenPipe{}
 	served := make(chan error, 1)
@@ -185,6 +186,7 @@ func TestBrokenPipeCancelsNothing(t *testing.T) {
 	case <-time.After(harness.Patience):
 		require.FailNow(t, "the session does not end")
 	}
+	server = library(t, mcpserver.Options{Caller: caller})
 	harness.Until(t, func() bool {
 		r, _, err := server.PollTool(t.Context(), "list_operations", nil)
 		require.NoError(t, err)
