@@ -56,6 +56,9 @@ func run(root string, flags []string) error {
 	if err != nil {
 		return err
 	}
+	if failed == nil && len(flags) == 0 {
+		clear(results) // all have run: what is left is of benchmarks that are no more
+	}
 	for name, metrics := range found { // also those before one that failed
 		results[name] = Result{Measured: began.Format(time.DateOnly), Load: before, Machine: machine, Metrics: metrics}
 	}
