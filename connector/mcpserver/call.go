@@ -145,6 +145,21 @@ func (s *Server) await(ctx context.Context, id string, tool contract.Tool, budge
 	return s.ops.Result(ctx, id, tool, max(budget, time.Millisecond))
 }
 
+// outcome is await for an operation that may have ended before: then its result is
+// there, also at the end of the server.
+func (s *Server) outcome(ctx context.Context, d operation.Description, budget time.Duration) (contract.Result, error) {
+	if d.Status == operation.Running {
+		return s.await(ctx, d.ID, d.Tool, budget)
+	}
+	looking, stop := s.within(ctx, s.options.WaitBudget)
+	defer stop()
+	result, err := s.ops.Result(looking, d.ID, d.Tool, s.options.WaitBudget)
+	if err != nil && looking.Err() != nil && ctx.Err() == nil {
+		err = operation.ErrRunning
+	}
+	return result, err
+}
+
 // untilDrained returns a context that ends as running when the server drains.
 func (s *Server) untilDrained(ctx context.Context) (waiting context.Context, stop func()) {
 	waiting, cancel := context.WithCancelCause(ctx)

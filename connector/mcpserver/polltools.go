@@ -110,12 +110,9 @@ func (s *Server) getOperationResult(ctx context.Context, req *mcp.CallToolReques
 		}
 		wait = time.Duration(min(*args.WaitSeconds, s.options.WaitBudget.Seconds()) * float64(time.Second))
 	}
-	if d.Status != operation.Running {
-		wait = s.options.WaitBudget // the result is there; it takes no longer than it takes
-	}
 	openStream(ctx)
 	defer s.progress(ctx, req, d.ID, time.Now())()
-	result, err := s.await(ctx, d.ID, d.Tool, min(wait, s.options.WaitBudget-time.Since(began)))
+	result, err := s.outcome(ctx, d, min(wait, s.options.WaitBudget-time.Since(began)))
 	switch {
 	case err == nil:
 		return Presentable(result), nil

@@ -124,7 +124,7 @@ func (s *Server) getTask(ctx context.Context, _ *mcp.ServerSession, p *taskParam
 	if d.Status == operation.Running {
 		return newResult(s.task(ctx, d, taskWorking), true), nil
 	}
-	result, err := s.await(ctx, d.ID, d.Tool, s.options.WaitBudget)
+	result, err := s.outcome(ctx, d, s.options.WaitBudget)
 	if errors.Is(err, operation.ErrRunning) {
 		return newResult(s.task(ctx, d, taskWorking), true), nil
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -145,7 +146,7 @@ func (c *Client) Start(ctx context.Context, call Call) (id string, err error) {
 			}
 		}
 		f := c.startFailure(call.Endpoint, call.Service, err)
-		if f.Retryable {
+		if f.Retryable && !unsent(err) {
 			f.Message += fmt.Sprintf(" The call may have been recorded all the same: its operation is %s.", id)
 		}
 		return id, f
@@ -188,9 +189,8 @@ func (c *Client) startFailure(endpoint, service string, err error) *contract.Fai
 	case transient(err), errors.Is(err, context.Canceled):
 		f.Message = fmt.Sprintf("Temporal does not answer (endpoint %q, service %q).", endpoint, service)
 		f.Code, f.Retryable = contract.CodeUnavailable, true
-	case f.Code == contract.CodeFailed:
-		// No tool has failed yet, and no part of Temporal says this: it is of the way
-		// there, like a codec that is down. Such words name addresses.
+	case unsent(err):
+		// Such words name addresses.
 		c.log.Warn("an operation could not be started", "endpoint", endpoint, "service", service, "error", err)
 		f.Message = fmt.Sprintf("The call cannot be sent to Temporal (endpoint %q, service %q); the log of this program says why.", endpoint, service)
 		f.Code, f.Retryable = contract.CodeUnavailable, true
@@ -198,9 +198,22 @@ func (c *Client) startFailure(endpoint, service string, err error) *contract.Fai
 	return &f
 }
 
+// unsent reports whether an error of a start is of what comes before the request to
+// Temporal, like a codec that is down: no tool has failed yet, and no part of
+// Temporal says this.
+func unsent(err error) bool {
+	return ofCodec(err) || resultmap.FromError(err).Code == contract.CodeFailed
+}
+
+// ofCodec tells the error of a request over HTTP, which none to Temporal is.
+func ofCodec(err error) bool { return errors.As(err, new(*url.Error)) }
+
 // transient tells an error of the way to Temporal, or of its load, from an
-// answer.
+// answer. The timeout of a codec says nothing of Temporal.
 func transient(err error) bool {
+	if ofCodec(err) {
+		return false
+	}
 	var (
 		unavailable *serviceerror.Unavailable
 		deadline    *serviceerror.DeadlineExceeded

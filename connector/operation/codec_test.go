@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/url"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -39,6 +40,11 @@ func outcome(half *atomic.Pointer[func() error]) error {
 
 // codecDown is what a remote codec's client says that nobody answers.
 func codecDown() error { return errors.New(`Post "http://codec.internal:8081": connection refused`) }
+
+// codecSilent is what it says of one that does not answer in time.
+func codecSilent() error {
+	return &url.Error{Op: "Post", URL: "http://codec.internal:8081", Err: context.DeadlineExceeded}
+}
 
 func connectCodec(t *testing.T) (*operation.Client, *temporaltest.Frontend, *brokenCodec) {
 	t.Helper()
@@ -111,27 +117,43 @@ func TestResultWithoutCodec(t *testing.T) {
 	require.Equal(t, `{"n":1.0}`, string(result.Structured()))
 }
 
-// The answer of a tool that has failed is an answer too.
+// The answer of a tool that has failed is an answer too, and the details of another
+// failure are not.
 func TestToolErrorWithoutCodec(t *testing.T) {
 	t.Parallel()
 
 	c, temporal, codec := connectCodec(t)
 	answer := contract.TextResult("no such room", true).WithMeta("n", json.RawMessage("1.0"))
-	temporal.Serve(service, `{"tools":[]}`, map[string]temporaltest.Handler{tool: func(context.Context, json.RawMessage) (json.RawMessage, error) {
-		return nil, resultmap.ApplicationError(resultmap.ToolError(answer))
-	}})
+	protocol := &contract.Failure{Code: contract.CodeProtocolError, Message: "no", Details: json.RawMessage(`{"code":-32042,"message":"no","data":1.0}`)}
+	down := codecDown
+	for name, failure := range map[string]error{
+		"async":    resultmap.ApplicationError(resultmap.ToolError(answer)),
+		"sync":     resultmap.OperationError(resultmap.ToolError(answer)),
+		"protocol": resultmap.OperationError(protocol),
+	} {
+		temporal.Handle(service, tool, func(context.Context, json.RawMessage) (json.RawMessage, error) { return nil, failure })
+		one := call(`{}`)
+		id, err := c.Start(t.Context(), one)
+		require.NoError(t, err)
+		codec.decode.Store(&down)
+		_, err = c.Result(t.Context(), id, one.Tool, time.Second)
+		require.ErrorIs(t, err, operation.ErrRunning, name)
+		codec.decode.Store(nil)
+		_, err = c.Result(t.Context(), id, one.Tool, time.Minute)
+		require.JSONEq(t, string(resultmap.FromError(failure).Details), string(resultmap.FromError(err).Details), name)
+	}
+
+	temporal.Handle(service, tool, func(context.Context, json.RawMessage) (json.RawMessage, error) {
+		return nil, sdktemporal.NewNonRetryableApplicationError("no stock", "OutOfStock", nil, "of one's own")
+	})
 	one := call(`{}`)
 	id, err := c.Start(t.Context(), one)
 	require.NoError(t, err)
-	down := codecDown
 	codec.decode.Store(&down)
-	_, err = c.Result(t.Context(), id, one.Tool, time.Second)
-	require.ErrorIs(t, err, operation.ErrRunning)
-	codec.decode.Store(nil)
 	_, err = c.Result(t.Context(), id, one.Tool, time.Minute)
 	f, ok := errors.AsType[*contract.Failure](err)
 	require.True(t, ok, "%v", err)
-	require.JSONEq(t, string(answer.JSON()), string(f.Result().JSON()))
+	require.Equal(t, "no stock", f.Message)
 }
 
 // What the codec says is the operator's: it names addresses.
@@ -154,6 +176,13 @@ func TestStartWithoutCodec(t *testing.T) {
 		require.Contains(t, f.Message, want)
 		require.NotContains(t, f.Message, "codec.internal")
 		require.NotErrorIs(t, err, operation.ErrNoAnswer, "the worker is there")
+	}
+	for name, says := range map[string]func() error{"down": codecDown, "silent": codecSilent} {
+		codec.encode.Store(&says)
+		_, err := c.Start(t.Context(), call(`{}`))
+		f := resultmap.FromError(err)
+		require.Contains(t, f.Message, "The call cannot be sent to Temporal", name)
+		require.NotContains(t, f.Message, "recorded", name)
 	}
 	require.Empty(t, temporal.Operations(service))
 }

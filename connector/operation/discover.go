@@ -58,7 +58,7 @@ func (c *Client) ask(ctx context.Context, endpoint, service, operation string, i
 	id := "mcp-discovery-" + hex.EncodeToString(bits[:])
 	start, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	err = c.starts.do(start, func() error {
+	err = within(start, func() error { // behind no call's start
 		_, err := nc.ExecuteOperation(start, operation, resultmap.RawValue(input),
 			client.StartNexusOperationOptions{ID: id, ScheduleToCloseTimeout: max(timeout, contract.MinScheduleToClose) + lookBack})
 		return err

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
@@ -126,15 +127,21 @@ func (p *polls) start(w *wait) {
 	}()
 }
 
-// decodable returns why the details of a failure, which may be the answer of a tool,
-// cannot be read.
+// decodable returns why the answer of a tool that a failure carries in its details
+// cannot be read. Where the details of a failure are none, its message is all that
+// counts.
 func decodable(failure error) error {
-	app, ok := errors.AsType[*temporal.ApplicationError](failure)
-	if !ok || !app.HasDetails() {
-		return nil
+	for ; failure != nil; failure = errors.Unwrap(failure) {
+		app, ok := failure.(*temporal.ApplicationError) //nolint:errorlint // each link of the chain in turn
+		if !ok || !app.HasDetails() {
+			continue
+		}
+		if code := contract.Code(app.Type()); code == contract.CodeToolError || code == contract.CodeProtocolError {
+			var details converter.RawValue
+			return app.Details(&details)
+		}
 	}
-	var details converter.RawValue
-	return app.Details(&details)
+	return nil
 }
 
 // polled gives the place of a poll that has ended to others, and parks its wait
