@@ -146,7 +146,7 @@ func (c *Client) Start(ctx context.Context, call Call) (id string, err error) {
 			}
 		}
 		f := c.startFailure(call.Endpoint, call.Service, err)
-		if f.Retryable && !unsent(err) {
+		if f.Retryable { // whatever this try says, one before it may have arrived
 			f.Message += fmt.Sprintf(" The call may have been recorded all the same: its operation is %s.", id)
 		}
 		return id, f
@@ -198,9 +198,8 @@ func (c *Client) startFailure(endpoint, service string, err error) *contract.Fai
 	return &f
 }
 
-// unsent reports whether an error of a start is of what comes before the request to
-// Temporal, like a codec that is down: no tool has failed yet, and no part of
-// Temporal says this.
+// unsent reports whether an error of a start is of no part of Temporal that is known:
+// most likely it comes before the request, like a codec that is down.
 func unsent(err error) bool {
 	return ofCodec(err) || resultmap.FromError(err).Code == contract.CodeFailed
 }
