@@ -69,10 +69,9 @@ type Pool[S Session] struct {
 
 type entry[S Session] struct {
 	session S
-	caller  string
-	aside   bool
-	unused  bool // nobody has had it, so that anybody may
-	retired bool // a shared one that gets no new calls
+	caller  string // Aside for none
+	unused  bool   // nobody has had it, so that anybody may
+	retired bool   // a shared one that gets no new calls
 	timer   *time.Timer
 }
 
@@ -195,7 +194,7 @@ func (p *Pool[S]) dialFirst() *dialing {
 
 // acquireOwn returns a session that is the caller's alone.
 func (p *Pool[S]) acquireOwn(ctx context.Context, caller string, fresh bool) (*Lease[S], error) {
-	busy := p.places(caller == Aside)
+	busy := p.places(caller)
 	if err := busy.Acquire(ctx, 1); err != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -207,9 +206,9 @@ func (p *Pool[S]) acquireOwn(ctx context.Context, caller string, fresh bool) (*L
 	return &Lease[S]{pool: p, entry: e, exclusive: true}, nil
 }
 
-// places are the sessions of a kind that may serve calls at once.
-func (p *Pool[S]) places(aside bool) *semaphore.Weighted {
-	if aside {
+// places are the sessions of the caller's kind that may serve calls at once.
+func (p *Pool[S]) places(caller string) *semaphore.Weighted {
+	if caller == Aside {
 		return p.spare
 	}
 	return p.busy
@@ -226,9 +225,9 @@ func (p *Pool[S]) own(ctx context.Context, caller string, fresh bool) (*entry[S]
 		p.leased[e] = 1
 		return e, nil
 	}
-	e := &entry[S]{caller: caller, aside: caller == Aside}
-	if !e.aside && p.open >= p.options.MaxSessions { // of which one is idle: the busy ones are fewer
-		p.drop(p.idle[slices.IndexFunc(p.idle, func(e *entry[S]) bool { return !e.aside })])
+	e := &entry[S]{caller: caller}
+	if caller != Aside && p.open >= p.options.MaxSessions { // of which one is idle: the busy ones are fewer
+		p.drop(p.idle[slices.IndexFunc(p.idle, func(e *entry[S]) bool { return e.caller != Aside })])
 	}
 	p.count(e, 1)
 	p.work.Add(1)
@@ -261,7 +260,7 @@ func (p *Pool[S]) takeIdle(caller string, fresh bool) *entry[S] {
 		if e.unused || !fresh && caller != "" && e.caller == caller {
 			p.unpark(e)
 			p.count(e, -1)
-			e.caller, e.aside, e.unused = caller, caller == Aside, false
+			e.caller, e.unused = caller, false
 			p.count(e, 1)
 			return e
 		}
@@ -297,7 +296,7 @@ func (l *Lease[S]) giveBack(lost bool) {
 		}
 		return
 	}
-	defer p.places(e.aside).Release(1)
+	defer p.places(e.caller).Release(1)
 	switch {
 	case p.closed: // which has ended it
 	case lost || e.caller == "" || dead(e.session):
@@ -337,7 +336,7 @@ func (p *Pool[S]) drop(e *entry[S]) {
 
 // count counts n more sessions of the entry's kind.
 func (p *Pool[S]) count(e *entry[S], n int) {
-	if e.aside {
+	if e.caller == Aside {
 		p.aside += n
 	} else {
 		p.open += n
