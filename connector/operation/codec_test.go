@@ -104,9 +104,9 @@ func TestResultWithoutCodec(t *testing.T) {
 	_, err = c.Result(t.Context(), id, one.Tool, 200*time.Millisecond)
 	require.ErrorIs(t, err, operation.ErrRunning)
 
-	asked := 0
+	var asked atomic.Int32 // by the look before too, which may not have ended
 	backSoon := func() error {
-		if asked++; asked < 3 {
+		if asked.Add(1) < 3 {
 			return codecDown()
 		}
 		return nil
@@ -123,15 +123,18 @@ func TestToolErrorWithoutCodec(t *testing.T) {
 	t.Parallel()
 
 	c, temporal, codec := connectCodec(t)
-	answer := contract.TextResult("no such room", true).WithMeta("n", json.RawMessage("1.0"))
+	answer := resultmap.ToolError(contract.TextResult("no such room", true).WithMeta("n", json.RawMessage("1.0")))
 	protocol := &contract.Failure{Code: contract.CodeProtocolError, Message: "no", Details: json.RawMessage(`{"code":-32042,"message":"no","data":1.0}`)}
 	down := codecDown
-	for name, failure := range map[string]error{
-		"async":    resultmap.ApplicationError(resultmap.ToolError(answer)),
-		"sync":     resultmap.OperationError(resultmap.ToolError(answer)),
-		"protocol": resultmap.OperationError(protocol),
+	for name, of := range map[string]struct {
+		err  error
+		want *contract.Failure
+	}{
+		"async":    {resultmap.ApplicationError(answer), answer},
+		"sync":     {resultmap.OperationError(answer), answer},
+		"protocol": {resultmap.OperationError(protocol), protocol},
 	} {
-		temporal.Handle(service, tool, func(context.Context, json.RawMessage) (json.RawMessage, error) { return nil, failure })
+		temporal.Handle(service, tool, func(context.Context, json.RawMessage) (json.RawMessage, error) { return nil, of.err })
 		one := call(`{}`)
 		id, err := c.Start(t.Context(), one)
 		require.NoError(t, err)
@@ -140,7 +143,10 @@ func TestToolErrorWithoutCodec(t *testing.T) {
 		require.ErrorIs(t, err, operation.ErrRunning, name)
 		codec.decode.Store(nil)
 		_, err = c.Result(t.Context(), id, one.Tool, time.Minute)
-		require.JSONEq(t, string(resultmap.FromError(failure).Details), string(resultmap.FromError(err).Details), name)
+		f, ok := errors.AsType[*contract.Failure](err)
+		require.True(t, ok, "%v", err)
+		require.JSONEq(t, string(of.want.Result().JSON()), string(f.Result().JSON()), name)
+		require.Equal(t, string(of.want.Details), string(f.Details), name)
 	}
 
 	temporal.Handle(service, tool, func(context.Context, json.RawMessage) (json.RawMessage, error) {
