@@ -140,30 +140,24 @@ const lastWord = 200 * time.Millisecond
 
 // await is operation.Result that ends as running when the server drains.
 func (s *Server) await(ctx context.Context, id string, tool contract.Tool, budget time.Duration) (contract.Result, error) {
-	ctx, stop := s.untilDrained(ctx)
+	ctx, stop := s.untilDrained(ctx, 0)
 	defer stop()
 	return s.ops.Result(ctx, id, tool, max(budget, time.Millisecond))
 }
 
-// outcome is await for an operation that may have ended before: then its result is
-// there, also at the end of the server.
-func (s *Server) outcome(ctx context.Context, d operation.Description, budget time.Duration) (contract.Result, error) {
-	if d.Status == operation.Running {
-		return s.await(ctx, d.ID, d.Tool, budget)
-	}
-	looking, stop := s.within(ctx, s.options.WaitBudget)
+// ended returns the result of an operation that has ended. It is there, so the server
+// that drains still gets it, within the last word.
+func (s *Server) ended(ctx context.Context, d operation.Description, budget time.Duration) (contract.Result, error) {
+	ctx, stop := s.untilDrained(ctx, lastWord)
 	defer stop()
-	result, err := s.ops.Result(looking, d.ID, d.Tool, s.options.WaitBudget)
-	if err != nil && looking.Err() != nil && ctx.Err() == nil {
-		err = operation.ErrRunning
-	}
-	return result, err
+	return s.ops.Result(ctx, d.ID, d.Tool, max(budget, time.Millisecond))
 }
 
-// untilDrained returns a context that ends as running when the server drains.
-func (s *Server) untilDrained(ctx context.Context) (waiting context.Context, stop func()) {
+// untilDrained returns a context that ends as running so long after the server has
+// drained.
+func (s *Server) untilDrained(ctx context.Context, after time.Duration) (waiting context.Context, stop func()) {
 	waiting, cancel := context.WithCancelCause(ctx)
-	forget := context.AfterFunc(s.drained, func() { cancel(operation.ErrRunning) })
+	forget := context.AfterFunc(s.drained, func() { time.AfterFunc(after, func() { cancel(operation.ErrRunning) }) })
 	return waiting, func() { forget(); cancel(nil) }
 }
 

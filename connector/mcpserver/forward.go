@@ -117,7 +117,7 @@ func (s *Server) ask(ctx context.Context, method string, req clientRequest, r ro
 	if err != nil {
 		return nil, s.featureError(ctx, req, method, id, err)
 	}
-	waiting, stop := s.untilDrained(ctx)
+	waiting, stop := s.untilDrained(ctx, 0)
 	defer stop()
 	output, err := s.ops.Output(waiting, id, max(budget-time.Since(began), time.Millisecond))
 	switch {

@@ -112,7 +112,14 @@ func (s *Server) getOperationResult(ctx context.Context, req *mcp.CallToolReques
 	}
 	openStream(ctx)
 	defer s.progress(ctx, req, d.ID, time.Now())()
-	result, err := s.outcome(ctx, d, min(wait, s.options.WaitBudget-time.Since(began)))
+	left := s.options.WaitBudget - time.Since(began)
+	var result contract.Result
+	var err error
+	if d.Status == operation.Running {
+		result, err = s.await(ctx, d.ID, d.Tool, min(wait, left))
+	} else {
+		result, err = s.ended(ctx, d, left)
+	}
 	switch {
 	case err == nil:
 		return Presentable(result), nil

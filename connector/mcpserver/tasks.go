@@ -117,6 +117,7 @@ func (s *Server) task(ctx context.Context, d operation.Description, status strin
 }
 
 func (s *Server) getTask(ctx context.Context, _ *mcp.ServerSession, p *taskParams) (*rawResult, error) {
+	began := time.Now()
 	d, err := s.describeTask(ctx, p.TaskID)
 	if err != nil {
 		return nil, err
@@ -124,7 +125,7 @@ func (s *Server) getTask(ctx context.Context, _ *mcp.ServerSession, p *taskParam
 	if d.Status == operation.Running {
 		return newResult(s.task(ctx, d, taskWorking), true), nil
 	}
-	result, err := s.outcome(ctx, d, s.options.WaitBudget)
+	result, err := s.ended(ctx, d, s.options.WaitBudget-time.Since(began))
 	if errors.Is(err, operation.ErrRunning) {
 		return newResult(s.task(ctx, d, taskWorking), true), nil
 	}

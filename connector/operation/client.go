@@ -189,19 +189,15 @@ func (c *Client) startFailure(endpoint, service string, err error) *contract.Fai
 	case transient(err), errors.Is(err, context.Canceled):
 		f.Message = fmt.Sprintf("Temporal does not answer (endpoint %q, service %q).", endpoint, service)
 		f.Code, f.Retryable = contract.CodeUnavailable, true
-	case unsent(err):
-		// Such words name addresses.
+	case ofCodec(err), f.Code == contract.CodeFailed:
+		// No tool has failed yet, and no part of Temporal that is known says this: most
+		// likely it is of the way there, like a codec that is down. Such words name
+		// addresses.
 		c.log.Warn("an operation could not be started", "endpoint", endpoint, "service", service, "error", err)
 		f.Message = fmt.Sprintf("The call cannot be sent to Temporal (endpoint %q, service %q); the log of this program says why.", endpoint, service)
 		f.Code, f.Retryable = contract.CodeUnavailable, true
 	}
 	return &f
-}
-
-// unsent reports whether an error of a start is of no part of Temporal that is known:
-// most likely it comes before the request, like a codec that is down.
-func unsent(err error) bool {
-	return ofCodec(err) || resultmap.FromError(err).Code == contract.CodeFailed
 }
 
 // ofCodec tells the error of a request over HTTP, which none to Temporal is.
