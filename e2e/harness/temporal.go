@@ -4,12 +4,14 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	mathrand "math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -94,8 +96,18 @@ func newTemporal(path string, flags ...string) (*Temporal, error) {
 	return s, s.start()
 }
 
-// start returns when the server answers.
-func (s *Temporal) start() (err error) {
+// start returns when the server answers. The server picks ports of its own beside
+// those it is told, and may lose one before it listens there: it is started again.
+func (s *Temporal) start() error {
+	for tries := 1; ; tries++ {
+		err := s.tryStart()
+		if err == nil || tries == 3 || s.process == nil || !strings.Contains(s.process.Stderr.String(), "address already in use") {
+			return err
+		}
+	}
+}
+
+func (s *Temporal) tryStart() (err error) {
 	if s.process, err = start(command{name: "temporal", path: s.path, args: s.args}); err != nil {
 		return err
 	}
@@ -180,16 +192,28 @@ func FreePort(tb testing.TB) int {
 	return ports[0]
 }
 
-// freePorts returns ports of the loopback address that nobody listens on.
-func freePorts(n int) ([]int, error) {
-	ports := make([]int, n)
-	for i := range ports {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
+// portsAsked counts the ports that [freePorts] has tried; portsFrom, where it began,
+// differs from process to process.
+var (
+	portsAsked atomic.Int64
+	portsFrom  = mathrand.Int64N(1 << 32)
+)
+
+// freePorts returns ports of the loopback address that nobody listens on, none of
+// them twice. They are below those that systems give to a connection or a listener
+// that asks for none: nobody gets them by chance before the process that they are for.
+func freePorts(n int) (ports []int, err error) {
+	const first, count = 10_000, 6_000
+	for tries := 0; len(ports) < n; tries++ {
+		port := first + int((portsFrom+portsAsked.Add(1))%count)
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		switch {
+		case err == nil:
+			_ = l.Close()
+			ports = append(ports, port)
+		case tries == count:
 			return nil, err
 		}
-		defer func() { _ = l.Close() }()
-		ports[i] = l.Addr().(*net.TCPAddr).Port
 	}
 	return ports, nil
 }
