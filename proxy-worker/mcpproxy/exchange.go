@@ -85,6 +85,7 @@ func (x *exchange) try(ctx context.Context, acquire acquire) (json.RawMessage, e
 		}
 	}
 	var sent atomic.Bool
+	r.Once = !x.plan.repeatable
 	r.Sending = func() { sent.Store(true) }
 	raw, err := session.Call(ctx, r)
 	if err == nil {

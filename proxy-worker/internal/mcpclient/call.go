@@ -21,6 +21,9 @@ type Request struct {
 	Params json.RawMessage
 	// Headers are arguments that the tool's schema asks to have as headers.
 	Headers map[string]string
+	// Once says that the request must not reach the server twice, whatever becomes of
+	// its connection.
+	Once bool
 	// Sending, unless it is nil, is called right before the first byte may go out.
 	Sending func()
 }
@@ -44,7 +47,7 @@ func (s *Session) Call(ctx context.Context, r Request) (json.RawMessage, error) 
 	if err != nil {
 		return nil, &Error{Outcome: Refused, Message: fmt.Sprintf("%s: %v", r.Method, err)}
 	}
-	m := Message{ID: id, Method: r.Method, Name: r.Name, Headers: r.Headers, Data: encode(id, r.Method, params)}
+	m := Message{ID: id, Method: r.Method, Name: r.Name, Headers: r.Headers, Once: r.Once, Data: encode(id, r.Method, params)}
 	if sv := s.Server(); sv.Stateless {
 		m.Version = sv.ProtocolVersion
 	}

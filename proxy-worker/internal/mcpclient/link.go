@@ -55,6 +55,8 @@ type Message struct {
 	Headers map[string]string
 	// Data is the message: one JSON object without a line feed.
 	Data json.RawMessage
+	// Once is [Request.Once].
+	Once bool
 	// Sending, unless it is nil, is called right before the first byte may go out.
 	Sending func()
 }

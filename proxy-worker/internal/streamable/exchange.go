@@ -8,6 +8,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"regexp"
 	"time"
 
 	"github.com/durable-mcp/durable-mcp/proxy-worker/internal/mcpclient"
@@ -119,7 +120,7 @@ func (l *link) errorBody(m mcpclient.Message, resp *http.Response, session bool)
 	}
 	in, err := mcpclient.DecodeIncoming(raw)
 	if err != nil {
-		if session && resp.StatusCode == http.StatusBadRequest && saysSession(raw) {
+		if session && resp.StatusCode == http.StatusBadRequest && saysSession(resp, raw) {
 			return nil, sessionEnded(refusal)
 		}
 		return nil, refusal
@@ -170,10 +171,17 @@ func (l *link) errorText(resp *http.Response) (raw []byte, ok bool) {
 	return raw, ok
 }
 
-// saysSession reports whether the text of a refusal speaks of the session: so do
-// servers that know neither a status nor a code for one that they do not know.
-func saysSession(text []byte) bool {
-	return bytes.Contains(bytes.ToLower(text[:min(len(text), 1<<10)]), []byte("session"))
+// maxSessionText bounds such a refusal: a longer one speaks of something else.
+const maxSessionText = 200
+
+var noSession = regexp.MustCompile(`(?i)\b(no valid|invalid|invalid or expired|unknown) session\b|\bsession (id )?(is )?(not found|not valid|invalid|unknown)\b`)
+
+// saysSession reports whether the text of a refusal is that the session is none: so do
+// servers that know neither a status nor a code for it. One that speaks of a session in
+// other words may mean another kind, after it has run the tool.
+func saysSession(resp *http.Response, text []byte) bool {
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	return kind != "text/html" && len(text) <= maxSessionText && noSession.Match(text)
 }
 
 // matched says what a message is to a request.

@@ -125,7 +125,7 @@ func (l *link) message(m mcpclient.Message) (request, bool, error) {
 			header.Set(name, encodeValue(value))
 		}
 	}
-	return request{method: http.MethodPost, url: l.t.url, header: header, body: m.Data, sending: m.Sending}, session, nil
+	return request{method: http.MethodPost, url: l.t.url, header: header, body: m.Data, once: m.Once, sending: m.Sending}, session, nil
 }
 
 // tooLong is the error of a message that is not sent for its size.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -333,6 +334,7 @@ func TestLostSession(t *testing.T) {
 		"null":     {404, `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}`},
 		"id":       {404, `{"jsonrpc":"2.0","id":7,"error":{"code":-32001,"message":"Session not found"}}`},
 		"400 text": {400, "Bad Request: No valid session ID provided"},
+		"400 word": {400, "Invalid session ID\n"},
 		"400 null": {400, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -353,6 +355,29 @@ func TestLostSession(t *testing.T) {
 			}
 			<-link.Done()
 			require.Error(t, link.Err())
+		})
+	}
+}
+
+func TestA400OfAnotherKindKeepsTheSession(t *testing.T) {
+	t.Parallel()
+	for name, body := range map[string]string{
+		"another session": "the payment was taken, and the checkout session is closed",
+		"a page":          "<!DOCTYPE html><title>Bad Request</title><p>Invalid session",
+		"a long text":     "Invalid session ID" + strings.Repeat(" of the customer", 20),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			link, _ := serve(t, session(status(400, body)))
+			initialize(t, link, false)
+			for range 2 {
+				_, err := link.Exchange(t.Context(), call())
+				e := failure(t, err)
+				require.Equal(t, mcpclient.Refused, e.Outcome)
+				require.False(t, e.Lost)
+				require.False(t, e.Retryable)
+			}
+			require.NoError(t, link.Err())
 		})
 	}
 }

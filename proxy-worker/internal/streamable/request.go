@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -28,6 +27,7 @@ type request struct {
 	url     *url.URL
 	header  http.Header
 	body    []byte
+	once    bool   // it must not reach the server twice
 	sending func() // once, right before the first byte
 }
 
@@ -46,7 +46,7 @@ func (t *Transport) do(ctx context.Context, r request) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		resp, err := t.send(req, sending)
+		resp, err := t.send(req, r.once, sending)
 		if err != nil {
 			return nil, err
 		}
@@ -77,7 +77,7 @@ func (t *Transport) do(ctx context.Context, r request) (*http.Response, error) {
 
 func (t *Transport) newRequest(ctx context.Context, r request, target *url.URL) (*http.Request, error) {
 	// http.NewRequest gives the body a GetBody, with which net/http tries again; see
-	// send for when it may.
+	// try for when it may.
 	var body io.Reader
 	if r.body != nil {
 		body = bytes.NewReader(r.body)
@@ -105,51 +105,79 @@ func (t *Transport) newRequest(ctx context.Context, r request, target *url.URL) 
 	return req, nil
 }
 
-var errWritten = errors.New("the stream of the request failed after it was written")
+// send sends one request to one address.
+func (t *Transport) send(req *http.Request, once bool, sending func()) (*http.Response, error) {
+	c, try := *t.client, &try{base: cmp.Or(t.client.Transport, http.DefaultTransport), traced: t.traced, once: once, sending: sending}
+	c.Transport = try
+	resp, err := c.Do(req)
+	if err != nil {
+		if ctx := req.Context(); ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		// A client that does not tell has to be believed capable of anything.
+		return nil, t.unanswered(err, try.touched.Load() || !try.began.Load())
+	}
+	return resp, nil
+}
 
-// send sends one request to one address, once.
-func (t *Transport) send(req *http.Request, sending func()) (*http.Response, error) {
-	ctx := req.Context()
-	var began, touched, multiplexed atomic.Bool
-	// Over HTTP/1 net/http tries a POST again only where it found the connection dead
-	// before it wrote. Over HTTP/2 it also does so after a stream error that says
-	// nothing of what the server has done with the request. Which one it was does not
-	// show here, so one that says that nothing was done is taken for the other.
+// try is the way of one request through the client, and what it tells of it.
+type try struct {
+	base    http.RoundTripper
+	traced  bool // base is net/http's own
+	once    bool
+	sending func()
+
+	began, touched, streamed, written atomic.Bool
+}
+
+var errWritten = errors.New("the connection failed after the request was written")
+
+// RoundTrip implements [http.RoundTripper]. Over HTTP/1 net/http tries a POST again
+// only where it found the connection dead before it wrote. Over HTTP/2 it also does so
+// after a stream error that says nothing of what the server has done with the request,
+// and which one it was does not show here; a RoundTripper of somebody else's may do so
+// after anything.
+func (t *try) RoundTrip(req *http.Request) (*http.Response, error) {
+	r := req.WithContext(httptrace.WithClientTrace(req.Context(), t.trace()))
 	if again := req.GetBody; again != nil {
-		req.GetBody = func() (io.ReadCloser, error) {
-			if multiplexed.Load() && touched.Load() {
+		r.GetBody = func() (io.ReadCloser, error) {
+			if t.once && (t.streamed.Load() || t.written.Load()) {
 				return nil, errWritten
 			}
 			return again()
 		}
 	}
-	trace := &httptrace.ClientTrace{
+	if !t.traced {
+		t.sending()
+	}
+	return t.base.RoundTrip(r)
+}
+
+func (t *try) trace() *httptrace.ClientTrace {
+	return &httptrace.ClientTrace{
 		GetConn: func(string) {
-			began.Store(true)
+			t.began.Store(true)
 			if t.traced { // net/http tries again only with what it has not written; others may do so with anything
-				touched.Store(false)
+				t.touched.Store(false)
 			}
 		},
-		WroteHeaders: func() { touched.Store(true) },
+		GotConn: func(httptrace.GotConnInfo) {
+			if t.traced {
+				t.sending()
+			}
+		},
+		WroteHeaderField: func(name string, _ []string) {
+			if strings.HasPrefix(name, ":") { // a pseudo-header: of HTTP/2
+				t.streamed.Store(true)
+			}
+		},
+		WroteHeaders: func() { t.touched.Store(true) },
+		WroteRequest: func(wrote httptrace.WroteRequestInfo) {
+			if wrote.Err == nil {
+				t.written.Store(true)
+			}
+		},
 	}
-	if t.traced {
-		trace.GotConn = func(got httptrace.GotConnInfo) {
-			secure, ok := got.Conn.(*tls.Conn)
-			multiplexed.Store(ok && secure.ConnectionState().NegotiatedProtocol == "h2")
-			sending()
-		}
-	} else {
-		sending()
-	}
-	resp, err := t.client.Do(req.WithContext(httptrace.WithClientTrace(ctx, trace)))
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		// A client that does not tell has to be believed capable of anything.
-		return nil, t.unanswered(err, touched.Load() || !began.Load())
-	}
-	return resp, nil
 }
 
 // redirect returns where a response leads: within the origin, and with the method

@@ -218,8 +218,10 @@ func TestRedirect(t *testing.T) {
 		to    string
 		chain int
 		ok    bool
+		http2 bool
 	}{
 		"same origin":    {to: "/b", chain: 1, ok: true},
+		"over HTTP/2":    {to: "/b", chain: 5, ok: true, http2: true},
 		"whole address":  {to: "http://HOST/b", chain: 1, ok: true},
 		"five":           {to: "/b", chain: 5, ok: true},
 		"six":            {to: "/b", chain: 6},
@@ -228,7 +230,7 @@ func TestRedirect(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var n atomic.Int32
-			link, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				body, _ := io.ReadAll(r.Body)
 				if int(n.Add(1)) <= c.chain {
 					http.Redirect(w, r, strings.Replace(c.to, "HOST", r.Host, 1), http.StatusTemporaryRedirect)
@@ -238,11 +240,21 @@ func TestRedirect(t *testing.T) {
 				if r.Method == http.MethodPost && string(body) == string(call().Data) && r.Header.Get("X-Key") == secret && user == "me" && password == secret {
 					reply(w, answer7)
 				}
-			}, func(o *streamable.Options) {
-				o.URL = strings.Replace(o.URL, "http://", "http://me:"+secret+"@", 1)
+			}))
+			if server.EnableHTTP2 = c.http2; c.http2 {
+				server.StartTLS()
+			} else {
+				server.Start()
+			}
+			t.Cleanup(server.Close)
+			t.Cleanup(server.CloseClientConnections)
+			link, _ := dial(t, strings.Replace(server.URL, "://", "://me:"+secret+"@", 1), func(o *streamable.Options) {
+				o.Client = server.Client()
 				o.Headers = http.Header{"X-Key": {secret}}
 			})
-			_, err := link.Exchange(t.Context(), call())
+			once := call()
+			once.Once = true
+			_, err := link.Exchange(t.Context(), once)
 			if c.ok {
 				require.NoError(t, err)
 				return

@@ -127,6 +127,7 @@ func (f *sseFrames) Write(data json.RawMessage) (int, error) {
 		url:    f.post,
 		header: http.Header{"Content-Type": {mediaJSON}},
 		body:   data,
+		once:   true, // of which message it is, a frame does not say
 	})
 	var e *mcpclient.Error
 	switch {
