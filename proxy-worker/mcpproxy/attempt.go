@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -38,6 +40,7 @@ type attempt struct {
 	log     *slog.Logger
 	number  int32  // of those that had a place
 	most    int32  // attempts; the last one ends with a final error
+	single  bool   // the policy has no other one after "unavailable"
 	detail  string // of a fault, for the log
 	// wasSending says that an earlier attempt may have sent a request that must not
 	// be sent twice.
@@ -60,7 +63,7 @@ func (p *Proxy) newAttempt(ctx context.Context) (at *attempt, end func(), err er
 	}
 	at = &attempt{ctx: ctx, runtime: r, log: p.log, number: activity.GetInfo(ctx).Attempt}
 	if activity.HasHeartbeatDetails(ctx) {
-		at.wasSending, at.refused = readNote(func(note *string) error { return activity.GetHeartbeatDetails(ctx, note) })
+		at.wasSending, at.refused = readNote(at.number, func(note *string) error { return activity.GetHeartbeatDetails(ctx, note) })
 	}
 	at.number -= at.refused
 	at.note = at.nothing()
@@ -70,9 +73,9 @@ func (p *Proxy) newAttempt(ctx context.Context) (at *attempt, end func(), err er
 	return at, at.keepAlive(), nil
 }
 
-// readNote reads the note of an earlier attempt: whether that may have been sending, as
-// what cannot be read may say, and how many attempts before this one had no place.
-func readNote(read func(note *string) error) (sending bool, refused int32) {
+// readNote reads the note of an attempt before the one of that number: whether it may
+// have been sending, as what cannot be read may say, and how many had no place.
+func readNote(number int32, read func(note *string) error) (sending bool, refused int32) {
 	var note string
 	if err := read(&note); err != nil {
 		return true, 0
@@ -85,7 +88,10 @@ func readNote(read func(note *string) error) (sending bool, refused int32) {
 	if !ok || err != nil || n == 0 {
 		return true, 0
 	}
-	return false, int32(n) // it has 31 bits
+	if refused = int32(n); refused >= number { // the activity was reset: its attempts are counted anew
+		refused = 0
+	}
+	return false, refused
 }
 
 // nothing is the note of an attempt that sends nothing.
@@ -100,17 +106,33 @@ func (at *attempt) nothing() string {
 // the call waits as it would in Temporal's queue.
 func (at *attempt) refuse(message string) error {
 	at.waits = true
-	at.runtime.log.Warn("mcpproxy: too many calls are under way; more of them wait", "calls", cap(at.runtime.slots))
+	at.runtime.crowded.Warn("mcpproxy: too many calls are under way; more of them wait", "calls", cap(at.runtime.slots))
 	at.mu.Lock()
 	defer at.mu.Unlock()
 	if at.note == at.nothing() {
 		at.refused++
 		at.note = at.nothing()
-		if err := at.record(at.ctx); err != nil {
+		ctx := context.WithoutCancel(at.ctx)
+		err := at.record(ctx)
+		if err != nil && !told(err) {
+			err = at.record(ctx)
+		}
+		switch {
+		case errors.As(err, new(*temporal.CanceledError)):
+			at.hear()
+			return temporal.NewCanceledError()
+		case err != nil && !told(err):
 			at.log.Warn("mcpproxy: the next attempt will not know that this one had no place", "error", err)
 		}
 	}
-	return later(message, 0)
+	return later(message, queuePause(at.refused))
+}
+
+// queuePause is how long a call waits that found no place so often: 1 to 16 seconds,
+// and up to half of it more, so that not all of them come back at once.
+func queuePause(refused int32) time.Duration {
+	pause := time.Second << min(max(refused-1, 0), 4)
+	return pause + rand.N(pause/2)
 }
 
 // sending notes, durably, that the request goes out. Without an error it must not
@@ -199,11 +221,17 @@ func (at *attempt) tick(ctx context.Context) {
 // is not throttled, and cancels the context.
 func (at *attempt) hear() { activity.RecordHeartbeat(at.ctx, at.note) }
 
+// follow sets the policy whose attempts this is one of.
+func (at *attempt) follow(p ResolvedPolicy) {
+	at.most = p.Retry.MaximumAttempts
+	at.single = slices.Contains(p.Retry.NonRetryableErrorTypes, string(contract.CodeUnavailable))
+}
+
 // again ends the attempt for another one, after a delay or the policy's pause for
 // none; the last attempt ends the call.
 func (at *attempt) again(message string, delay time.Duration) error {
-	if at.number >= at.most {
-		if at.most > 1 {
+	if at.number >= at.most || at.single {
+		if at.number > 1 {
 			message = fmt.Sprintf("%s (after %d attempts)", message, at.number)
 		}
 		return final(&contract.Failure{Code: contract.CodeUnavailable, Message: message})

@@ -129,7 +129,7 @@ func (p *Proxy) find(at *attempt, name string) (*tool, error) {
 		}
 		return nil, final(unknownTool(name))
 	}
-	at.most = p.guess(name).Retry.MaximumAttempts
+	at.follow(p.guess(name))
 	t, err := at.runtime.catalog.lookup(at.ctx, name)
 	switch {
 	case err == nil:
@@ -265,7 +265,7 @@ func (p *Proxy) runList(ctx context.Context, cursor string) (_ converter.RawValu
 		end()
 		at.report(contract.OperationListTools, err)
 	}()
-	at.most = listPolicy().Retry.MaximumAttempts
+	at.follow(listPolicy())
 	list := at.runtime.catalog.list()
 	if list == nil {
 		if list, err = at.runtime.catalog.refresh(ctx); err != nil {

@@ -33,10 +33,10 @@ var errLate = errors.New("the attempt takes too long")
 
 // run returns the bytes of the result, or what the attempt ends with.
 func (x *exchange) run() (json.RawMessage, error) {
-	x.most = x.plan.policy.Retry.MaximumAttempts
+	x.follow(x.plan.policy)
 	if x.number > x.most {
 		return nil, final(&contract.Failure{Code: contract.CodeUnavailable, Message: fmt.Sprintf(
-			"%s of the server %q was given up after %d attempts: the last Worker that tried is gone or was too slow.", x.what, x.server, x.most)})
+			"%s of the server %q was given up after %d attempts, the last of which left no word.", x.what, x.server, x.most)})
 	}
 	release, ok := x.runtime.admit()
 	if !ok {

@@ -154,15 +154,17 @@ func (r RetryPolicy) resolved() RetryPolicy {
 
 // temporal returns the policy for the server. Its attempts have no end there: the
 // proxy counts them, so that the last one can end with words that say what became
-// of the call, also when its Worker died. A result that a codec made too large is
-// too large every time.
+// of the call, also when its Worker died; and a call that waits for a place is
+// "unavailable" too, so that type is the proxy's to end. A result that a codec made
+// too large is too large every time.
 func (r RetryPolicy) temporal() *temporal.RetryPolicy {
+	types := slices.DeleteFunc(slices.Clone(r.NonRetryableErrorTypes), func(s string) bool { return s == string(contract.CodeUnavailable) })
 	return &temporal.RetryPolicy{
 		InitialInterval:        r.InitialInterval,
 		BackoffCoefficient:     r.BackoffCoefficient,
 		MaximumInterval:        r.MaximumInterval,
 		MaximumAttempts:        math.MaxInt32,
-		NonRetryableErrorTypes: append(slices.Clone(r.NonRetryableErrorTypes), typePayloadSize),
+		NonRetryableErrorTypes: append(types, typePayloadSize),
 	}
 }
 

@@ -1,7 +1,9 @@
 package mcpproxy_test
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -107,18 +109,80 @@ func TestSessionsThatAreAllForgotten(t *testing.T) {
 func TestACallWaitsForAPlace(t *testing.T) {
 	t.Parallel()
 
-	s := newServer(t, plainTool)
-	var logs logBuffer
-	p := newProxy(t, "fake", s.upstream(), mcpproxy.Options{Logger: logs.logger(), Policy: mcpproxy.Policy{
-		Retry: &mcpproxy.RetryPolicy{InitialInterval: 50 * time.Millisecond, MaximumInterval: 100 * time.Millisecond, MaximumAttempts: 1},
+	for name, retry := range map[string]mcpproxy.RetryPolicy{
+		"one attempt":           {InitialInterval: time.Millisecond, MaximumInterval: time.Millisecond, MaximumAttempts: 1},
+		"none when unavailable": {NonRetryableErrorTypes: []string{string(contract.CodeUnavailable)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			s := newServer(t, plainTool)
+			var logs logBuffer
+			p := newProxy(t, "fake", s.upstream(), mcpproxy.Options{Logger: logs.logger(), Policy: mcpproxy.Policy{Retry: &retry}})
+			c := serveProxy(t, p, "fake")
+			empty := p.Fill()
+			began := time.Now()
+			handle := c.start("echo", `{"n":1}`, time.Minute)
+			require.Eventually(t, func() bool { return strings.Count(logs.String(), "more of them wait") > 2 }, 20*time.Second, 50*time.Millisecond)
+			require.GreaterOrEqual(t, time.Since(began), 3*time.Second, "it does not keep Temporal busy")
+			require.Zero(t, s.count("tools/call"))
+			empty()
+			_, err := c.wait(handle)
+			require.NoError(t, err)
+			require.Equal(t, 1, s.count("tools/call"))
+		})
+	}
+}
+
+// fail answers the messages of a method with status 503, until it is told to stop.
+func (s *site) fail(method string, seen *atomic.Int32) (stop func()) {
+	working := s.handler.Load()
+	var h http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if bytes.Contains(body, []byte(method)) {
+			seen.Add(1)
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		(*working).ServeHTTP(w, r)
+	})
+	s.handler.Store(&h)
+	return func() { s.handler.Store(working) }
+}
+
+// That a policy has no other attempt for an upstream that is away holds of the proxy's
+// own attempts.
+func TestUnavailableAtOnce(t *testing.T) {
+	t.Parallel()
+
+	s := newSite(t)
+	s.put("one", true, atOnce)
+	yes := false
+	c := serve(t, mcpproxy.HTTP(s.url, mcpproxy.HTTPOptions{}), mcpproxy.Options{Policy: mcpproxy.Policy{
+		AtMostOnce: &yes, Retry: &mcpproxy.RetryPolicy{NonRetryableErrorTypes: []string{string(contract.CodeUnavailable)}},
 	}})
-	c := serveProxy(t, p, "fake")
-	empty := p.Fill()
-	handle := c.start("echo", `{"n":1}`, time.Minute)
-	require.Eventually(t, func() bool { return strings.Count(logs.String(), "more of them wait") > 3 }, 20*time.Second, 50*time.Millisecond)
-	require.Zero(t, s.count("tools/call"))
-	empty()
-	_, err := c.wait(handle)
-	require.NoError(t, err)
-	require.Equal(t, 1, s.count("tools/call"))
+	var calls atomic.Int32
+	s.fail(`"tools/call"`, &calls)
+	_, err := c.call("who", `{}`)
+	require.ErrorContains(t, err, "503")
+	require.EqualValues(t, 1, calls.Load())
+}
+
+// A server that fails for a moment is the same one after it: its session stays, and is
+// not replaced by one of an older revision.
+func TestAServerThatDoesNotSayWhatItIs(t *testing.T) {
+	t.Parallel()
+
+	s := newSite(t)
+	s.put("one", true, atOnce)
+	c := serve(t, mcpproxy.HTTP(s.url, mcpproxy.HTTPOptions{}), mcpproxy.Options{ListRefreshInterval: 200 * time.Millisecond, Policy: once()}).
+		with(contract.HeaderCaller, "aaaaaaaaaaaaaaaa")
+	var silent, older atomic.Int32
+	stop := s.fail(`"server/discover"`, &silent)
+	s.fail(`"initialize"`, &older)
+	require.Eventually(t, func() bool { return silent.Load() > 2 }, 20*time.Second, 50*time.Millisecond)
+	stop()
+	require.Contains(t, c.ok("who", `{}`), "one")
+	require.Zero(t, older.Load())
 }

@@ -18,7 +18,7 @@ type runtime struct {
 	pool    *pool.Pool[*mcpclient.Session]
 	catalog *catalog
 	slots   chan struct{} // a token for each call under way
-	log     *slog.Logger  // bounded: for what can be said of every call
+	crowded *slog.Logger  // bounded: for calls without one
 	stop    context.CancelFunc
 }
 
@@ -37,7 +37,7 @@ var errSlowStart = errors.New("the server takes its time to start")
 
 func (p *Proxy) newRuntime() *runtime {
 	ctx, stop := context.WithCancel(context.Background())
-	r := &runtime{slots: make(chan struct{}, callsAtOnce), log: mcpclient.Limited(p.log), stop: stop}
+	r := &runtime{slots: make(chan struct{}, callsAtOnce), crowded: mcpclient.Limited(p.log), stop: stop}
 	r.pool = pool.New(func(ctx context.Context) (*mcpclient.Session, error) {
 		return mcpclient.Dial(ctx, p.transport, p.dialOptions(r))
 	}, pool.Options[*mcpclient.Session]{
@@ -46,7 +46,7 @@ func (p *Proxy) newRuntime() *runtime {
 		MaxSessions: p.options.MaxSessions,
 		IdleTimeout: p.options.SessionIdleTimeout,
 	})
-	r.catalog = newCatalog(ctx, p.name, p.options.ListRefreshInterval, r.log, func(ctx context.Context) (*listing, error) {
+	r.catalog = newCatalog(ctx, p.name, p.options.ListRefreshInterval, mcpclient.Limited(p.log), func(ctx context.Context) (*listing, error) {
 		return p.fetch(ctx, r)
 	})
 	return r
@@ -138,7 +138,9 @@ func (p *Proxy) fetchOnce(ctx context.Context, acquire acquire) (list *listing, 
 	}()
 	server, err := session.Renew(ctx, minRefresh)
 	if err != nil {
-		lease.Discard() // what does not say what it is may be another server by now
+		if failed, ok := errors.AsType[*mcpclient.Error](err); !ok || !failed.Retryable {
+			lease.Discard() // what does not say what it is may be another server by now
+		}
 		return nil, notListed("server/discover", err)
 	}
 	if !server.Has("tools") {

@@ -5,6 +5,9 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,7 +17,13 @@ import (
 
 // A remote codec keeps its keys by namespace, that of who configured none among them.
 func TestTheCodecIsToldTheNamespace(t *testing.T) {
-	t.Parallel()
+	for _, variable := range os.Environ() {
+		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "TEMPORAL_") {
+			t.Setenv(name, "") // which puts it back at the end
+			require.NoError(t, os.Unsetenv(name))
+		}
+	}
+	t.Setenv("TEMPORAL_CONFIG_FILE", filepath.Join(t.TempDir(), "none"))
 
 	var asked []string
 	handler := converter.NewPayloadCodecHTTPHandler()

@@ -217,12 +217,15 @@ func (s *Session) discover(ctx context.Context, version string) error {
 // longer speaks the session's revision the error is [Error.Lost].
 func (s *Session) Renew(ctx context.Context, age time.Duration) (Server, error) {
 	sv := s.Server()
-	if !sv.Stateless || time.Since(time.Unix(0, s.told.Load())) < age {
+	if !sv.Stateless || time.Since(*s.told.Load()) < age {
 		return sv, nil
 	}
 	err := s.discover(ctx, sv.ProtocolVersion)
 	if other, ok := errors.AsType[*otherVersions](err); ok {
 		return sv, otherServer(sv.ProtocolVersion, other)
+	}
+	if err == nil {
+		s.listen() // to what it tells now
 	}
 	return s.Server(), err
 }

@@ -1,8 +1,11 @@
 package mcpclient
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
@@ -15,18 +18,37 @@ const (
 	longestListenPause = time.Minute
 )
 
+// subscription is what the session is told of.
+type subscription struct {
+	mu    sync.Mutex
+	lists []string
+	stop  context.CancelFunc
+}
+
 // listen subscribes to the lists that a modern server tells the changes of
-// (subscriptions/listen), for as long as the session lives.
+// (subscriptions/listen), for as long as the session lives or until the server says
+// that it tells others.
 func (s *Session) listen() {
-	var what []string
+	var lists []string
 	var wanted contract.Object
 	for _, list := range []string{"tools", "prompts", "resources"} {
 		if s.Server().tells(list) {
-			what = append(what, list)
+			lists = append(lists, list)
 			wanted.Set(list+"ListChanged", json.RawMessage("true"))
 		}
 	}
-	if s.options.Changed == nil || len(what) == 0 {
+	now := &s.subscription
+	now.mu.Lock()
+	defer now.mu.Unlock()
+	if s.options.Changed == nil || slices.Equal(lists, now.lists) {
+		return
+	}
+	if now.stop != nil {
+		now.stop()
+	}
+	ctx, stop := context.WithCancel(s.closing)
+	now.lists, now.stop = lists, stop
+	if len(lists) == 0 {
 		return
 	}
 	var params contract.Object
@@ -34,7 +56,7 @@ func (s *Session) listen() {
 	s.background(&s.work, func() {
 		for pause := firstListenPause; ; pause = min(2*pause, longestListenPause) {
 			began := time.Now()
-			_, err := s.Call(s.closing, Request{Method: methodListen, Params: params.JSON()})
+			_, err := s.Call(ctx, Request{Method: methodListen, Params: params.JSON()})
 			var pe *contract.ProtocolError
 			if errors.As(err, &pe) && pe.Code == CodeMethodNotFound {
 				s.options.Logger.Debug("the server has no subscriptions")
@@ -46,10 +68,10 @@ func (s *Session) listen() {
 			}
 			timer := time.NewTimer(pause)
 			select {
-			case <-s.closing.Done():
+			case <-ctx.Done():
 			case <-s.link.Done():
 			case <-timer.C:
-				for _, list := range what { // a change in between was missed
+				for _, list := range lists { // a change in between was missed
 					s.options.Changed(list)
 				}
 				continue

@@ -88,7 +88,7 @@ type Session struct {
 	options Options
 	link    Link
 	server  atomic.Pointer[Server]
-	told    atomic.Int64 // when the server said what it is, in Unix nanoseconds
+	told    atomic.Pointer[time.Time] // when the server said what it is
 	lastID  atomic.Int64
 
 	closing context.Context // ends with Close
@@ -98,6 +98,8 @@ type Session struct {
 
 	mu     sync.Mutex
 	closed bool
+
+	subscription subscription
 }
 
 func newSession(o Options) *Session {
@@ -113,7 +115,8 @@ func (s *Session) Server() Server { return *s.server.Load() }
 
 func (s *Session) setServer(sv Server) {
 	s.server.Store(&sv)
-	s.told.Store(time.Now().UnixNano())
+	now := time.Now()
+	s.told.Store(&now)
 }
 
 // Done is closed when the session is of no more use; Err says why.

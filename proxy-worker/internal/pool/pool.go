@@ -43,6 +43,8 @@ type Options[S Session] struct {
 // two, which no caller gets, beside the MaxSessions. No hash of a caller is like it.
 const Aside = "aside"
 
+const maxAside = 2 // one that hangs does not hold up the other
+
 // ErrClosed is the error of a pool that has been closed.
 var ErrClosed = errors.New("the pool of sessions is closed")
 
@@ -85,7 +87,7 @@ func New[S Session](dial func(ctx context.Context) (S, error), o Options[S]) *Po
 	p := &Pool[S]{
 		dial: dial, options: o, mode: o.Mode,
 		busy:   semaphore.NewWeighted(int64(o.MaxSessions)),
-		spare:  semaphore.NewWeighted(2), // one that hangs does not hold up the other
+		spare:  semaphore.NewWeighted(maxAside),
 		leased: map[*entry[S]]int{},
 	}
 	p.ctx, p.stop = context.WithCancel(context.Background()) //nolint:gosec // Close calls it
@@ -226,8 +228,12 @@ func (p *Pool[S]) own(ctx context.Context, caller string, fresh bool) (*entry[S]
 		return e, nil
 	}
 	e := &entry[S]{caller: caller}
-	if caller != Aside && p.open >= p.options.MaxSessions { // of which one is idle: the busy ones are fewer
-		p.drop(p.idle[slices.IndexFunc(p.idle, func(e *entry[S]) bool { return e.caller != Aside })])
+	open, most := p.open, p.options.MaxSessions
+	if caller == Aside {
+		open, most = p.aside, maxAside
+	}
+	if open >= most { // of which one is idle: the busy ones are fewer
+		p.drop(p.idle[slices.IndexFunc(p.idle, func(e *entry[S]) bool { return (e.caller == Aside) == (caller == Aside) })])
 	}
 	p.count(e, 1)
 	p.work.Add(1)

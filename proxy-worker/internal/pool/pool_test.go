@@ -310,6 +310,23 @@ func TestASessionAside(t *testing.T) {
 	}
 }
 
+func TestNoMoreThanTwoAside(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := &dialer{}
+		p := newPool(t, d, pool.PerCaller, 1)
+		first, second := acquire(t, p, pool.Aside), acquire(t, p, pool.Aside)
+		first.Release()
+		fresh, err := p.AcquireNew(t.Context(), pool.Aside)
+		require.NoError(t, err)
+		require.Equal(t, 3, fresh.Session().number)
+		synctest.Wait()
+		require.Equal(t, 2, d.open())
+		fresh.Release()
+		second.Release()
+	})
+}
+
 func TestASharedSessionEndsAfterItsCalls(t *testing.T) {
 	t.Parallel()
 

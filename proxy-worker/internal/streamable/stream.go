@@ -204,17 +204,19 @@ var errNoMessage = errors.New("streamable: no JSON-RPC message")
 // to id, if it is there. Of an event that broke off nothing else counts. Its errors
 // are errNoMessage and a [*malformedError] for that response.
 func (l *link) take(data json.RawMessage, id string, partial bool) (response json.RawMessage, err error) {
-	if partial || contract.TypeName(data) != "an array" {
-		return l.takeOne(data, id, partial)
-	}
-	batch, err := contract.ParseArray(data)
-	if err != nil {
-		return nil, errNoMessage
+	batch := []json.RawMessage{data}
+	if !partial && contract.TypeName(data) == "an array" {
+		if batch, err = contract.ParseArray(data); err != nil {
+			return nil, errNoMessage
+		}
 	}
 	for _, message := range batch {
-		found, fault := l.takeOne(message, id, false)
-		if found != nil {
-			response = found
+		m, fault := l.takeOne(message, id, partial)
+		switch {
+		case m == matches: // and no other is
+			response, id = message, ""
+		case m == matchesNull && response == nil:
+			response = message
 		}
 		if _, ours := errors.AsType[*malformedError](fault); err == nil || ours {
 			err = fault
@@ -223,32 +225,32 @@ func (l *link) take(data json.RawMessage, id string, partial bool) (response jso
 	return response, err
 }
 
-func (l *link) takeOne(data json.RawMessage, id string, partial bool) (response json.RawMessage, err error) {
+func (l *link) takeOne(data json.RawMessage, id string, partial bool) (matched, error) {
 	in, err := mcpclient.DecodeIncoming(data)
 	if err != nil {
 		if owner, response := mcpclient.ReadableID(data); id != "" && response && !partial && (owner == "" || owner == id) {
-			return nil, &malformedError{}
+			return malformed, &malformedError{}
 		}
-		return nil, errNoMessage
+		return foreign, errNoMessage
 	}
 	if !in.IsResponse() {
 		if !partial {
 			l.receive(in)
 		}
-		return nil, nil
+		return foreign, nil
 	}
 	if id == "" {
-		return nil, nil
+		return foreign, nil
 	}
-	switch match(in, id) {
-	case matches, matchesNull:
-		return data, nil
+	m := match(in, id)
+	switch m {
 	case malformed:
-		return nil, &malformedError{in.Fault}
+		return m, &malformedError{in.Fault}
 	case foreign:
 		l.t.log.Debug("the server answers what was not asked here")
+	case matches, matchesNull:
 	}
-	return nil, nil
+	return m, nil
 }
 
 func isLost(err error) bool {

@@ -47,6 +47,12 @@ func TestStreams(t *testing.T) {
 			parts: []string{`data: [{"jsonrpc":"2.0","method":"a"},` + answer7 + `,7]` + "\n\n"},
 			seen:  []string{"a "},
 		},
+		"batch with another error": {
+			parts: []string{`data: [` + answer7 + `,{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"m"}}]` + "\n\n"},
+		},
+		"batch with another error before": {
+			parts: []string{`data: [{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"m"}},` + answer7 + `]` + "\n\n"},
+		},
 		"notification": {
 			parts: []string{progress, progress, "data: " + answer7 + "\n\n"},
 			seen:  []string{`notifications/progress {"progress":1}`, `notifications/progress {"progress":1}`},
