@@ -132,7 +132,7 @@ func (at *attempt) refuse(message string) error {
 // and up to half of it more, so that not all of them come back at once.
 func queuePause(refused int32) time.Duration {
 	pause := time.Second << min(max(refused-1, 0), 4)
-	return pause + rand.N(pause/2)
+	return pause + rand.N(pause/2) //nolint:gosec // jitter is no secret
 }
 
 // sending notes, durably, that the request goes out. Without an error it must not
