@@ -85,19 +85,10 @@ func marked(t *testing.T, value string) (n int) {
 	return n
 }
 
-// port returns a port that nobody listens on.
-func port(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { _ = l.Close() }()
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
-}
-
 // listen starts an HTTP server and returns its URL.
 func (s server) listen(t *testing.T, dir string) string {
 	t.Helper()
-	port := port(t)
+	port := strconv.Itoa(harness.FreePort(t))
 	c := s.command(t, dir)
 	for i := range c.Args {
 		c.Args[i] = strings.ReplaceAll(c.Args[i], "PORT", port)

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -178,10 +180,7 @@ func TestTemporalIsAway(t *testing.T) {
 	t.Parallel()
 
 	devClient(t)
-	reserved, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := reserved.Addr().String()
-	require.NoError(t, reserved.Close())
+	address := nowhere(t)
 	path := file(t, `{"cli-away": {"command": $SELF, "args": ["scripted-server"]}}`)
 	flags := append(serveFlagsOf(t, path, "cli-away"), "--temporal-address", address)
 
@@ -213,10 +212,7 @@ func TestTheNamespaceComesLate(t *testing.T) {
 	t.Parallel()
 
 	devClient(t)
-	reserved, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := reserved.Addr().String()
-	require.NoError(t, reserved.Close())
+	address := nowhere(t)
 	path := file(t, `{"cli-late": {"command": $SELF, "args": ["scripted-server"]}}`)
 	p := start(t, "", nil, append(serveFlagsOf(t, path, "cli-late"), "--temporal-address", address, "--temporal-namespace", "cli-late")...)
 	said := func(what string) {
@@ -225,11 +221,25 @@ func TestTheNamespaceComesLate(t *testing.T) {
 	said("connection refused")
 	forward(t, address, devServer.FrontendHostPort())
 	said("the namespace is not there yet; trying again")
-	_, err = devClient(t).WorkflowService().RegisterNamespace(t.Context(), &workflowservice.RegisterNamespaceRequest{
+	_, err := devClient(t).WorkflowService().RegisterNamespace(t.Context(), &workflowservice.RegisterNamespaceRequest{
 		Namespace: "cli-late", WorkflowExecutionRetentionPeriod: durationpb.New(24 * time.Hour),
 	})
 	require.NoError(t, err)
 	p.ready(t)
+}
+
+// nowhere returns an address at which nobody listens. Its port is below those that
+// connections and listeners without a port of their own get.
+func nowhere(t *testing.T) string {
+	t.Helper()
+	for port := 10_000 + rand.IntN(5_000); ; port++ {
+		require.Less(t, port, 16_000)
+		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+		if listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address); err == nil {
+			require.NoError(t, listener.Close())
+			return address
+		}
+	}
 }
 
 // forward is a way to an address that can be cut.

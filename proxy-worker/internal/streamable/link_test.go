@@ -384,12 +384,10 @@ func TestA400OfAnotherKindKeepsTheSession(t *testing.T) {
 
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
-	closed := httptest.NewServer(nil)
-	closed.Close()
 	tls := httptest.NewTLSServer(nil)
 	t.Cleanup(tls.Close)
 	for name, url := range map[string]string{
-		"refused": closed.URL,
+		"refused": "http://127.0.0.1:1",
 		"TLS":     tls.URL,
 		"DNS":     "http://nowhere.invalid",
 	} {

@@ -347,15 +347,13 @@ func (t retrying) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func TestAClientThatTriesAgainHasSentTheRequest(t *testing.T) {
 	t.Parallel()
-	closed := httptest.NewServer(nil)
-	closed.Close()
 	var posts atomic.Int32
 	link, _ := serve(t, func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		posts.Add(1)
 		panic(http.ErrAbortHandler)
 	}, func(o *streamable.Options) {
-		o.Client = &http.Client{Transport: retrying{strings.TrimPrefix(closed.URL, "http://")}}
+		o.Client = &http.Client{Transport: retrying{"127.0.0.1:1"}}
 	})
 	_, err := link.Exchange(t.Context(), call())
 	require.Equal(t, mcpclient.Sent, failure(t, err).Outcome)
