@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -120,6 +119,7 @@ func (c *Client) Start(ctx context.Context, call Call) (id string, err error) {
 	}
 	ctx = context.WithValue(ctx, headerKey{}, headers)
 	var pause backoff
+	maybeSent := false // by a try before
 	for {
 		err := c.starts.do(ctx, func() error {
 			h, err := nc.ExecuteOperation(ctx, call.Tool.Name, resultmap.RawValue(input), options)
@@ -142,11 +142,12 @@ func (c *Client) Start(ctx context.Context, call Call) (id string, err error) {
 		case ctx.Err() == nil && c.transient(err):
 			c.log.Debug("temporal does not answer, asking again", "operation_id", id, "error", err)
 			if pause.sleep(ctx) {
+				maybeSent = maybeSent || transient(err)
 				continue
 			}
 		}
-		f := c.startFailure(call.Endpoint, call.Service, err)
-		if f.Retryable { // whatever this try says, one before it may have arrived
+		f := c.startFailure(call.Endpoint, call.Service, maybeSent, err)
+		if maybeSent || f.Retryable && !ofCodec(err) {
 			f.Message += fmt.Sprintf(" The call may have been recorded all the same: its operation is %s.", id)
 		}
 		return id, f
@@ -176,11 +177,23 @@ func (c *Client) attach(ctx context.Context, id string, call Call) error {
 	}
 }
 
-func (c *Client) startFailure(endpoint, service string, err error) *contract.Failure {
+// startFailure says why a call was not started. maybeSent tells that a try before this
+// one may have arrived.
+func (c *Client) startFailure(endpoint, service string, maybeSent bool, err error) *contract.Failure {
 	f := *resultmap.FromError(err)
 	var notFound *serviceerror.NotFound
 	var off *serviceerror.Unimplemented
 	switch {
+	case ofCodec(err), f.Code == contract.CodeFailed:
+		// No tool has failed yet. What is not of a codec may be of anything on the way to
+		// Temporal and back. Such words name addresses.
+		c.log.Warn("an operation could not be started", "endpoint", endpoint, "service", service, "error", err)
+		what := "Temporal did not confirm the call"
+		if ofCodec(err) && !maybeSent {
+			what = "The call cannot be sent to Temporal"
+		}
+		f.Message = fmt.Sprintf("%s (endpoint %q, service %q); the log of this program says why.", what, endpoint, service)
+		f.Code, f.Retryable = contract.CodeUnavailable, true
 	case errors.As(err, &notFound):
 		f.Message = contract.NoEndpoint(endpoint, service).Message
 	case errors.As(err, &off):
@@ -189,22 +202,12 @@ func (c *Client) startFailure(endpoint, service string, err error) *contract.Fai
 	case transient(err), errors.Is(err, context.Canceled):
 		f.Message = fmt.Sprintf("Temporal does not answer (endpoint %q, service %q).", endpoint, service)
 		f.Code, f.Retryable = contract.CodeUnavailable, true
-	case ofCodec(err), f.Code == contract.CodeFailed:
-		// No tool has failed yet, and no part of Temporal that is known says this: most
-		// likely it is of the way there, like a codec that is down. Such words name
-		// addresses.
-		c.log.Warn("an operation could not be started", "endpoint", endpoint, "service", service, "error", err)
-		f.Message = fmt.Sprintf("The call cannot be sent to Temporal (endpoint %q, service %q); the log of this program says why.", endpoint, service)
-		f.Code, f.Retryable = contract.CodeUnavailable, true
 	}
 	return &f
 }
 
-// ofCodec tells the error of a request over HTTP, which none to Temporal is.
-func ofCodec(err error) bool { return errors.As(err, new(*url.Error)) }
-
 // transient tells an error of the way to Temporal, or of its load, from an
-// answer. The timeout of a codec says nothing of Temporal.
+// answer.
 func transient(err error) bool {
 	if ofCodec(err) {
 		return false
@@ -273,7 +276,7 @@ func (c *Client) wait(ctx context.Context, id string, budget time.Duration) (jso
 		if poll.Err() != nil {
 			return nil, context.Cause(poll)
 		}
-		undecoded := errors.Is(err, errUndecoded)
+		undecoded := ofCodec(err)
 		if undecoded && !told {
 			c.log.Warn("an output cannot be decoded, asking again", "operation_id", id, "error", err)
 			told = true

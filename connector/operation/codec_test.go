@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,9 +17,13 @@ import (
 	"github.com/durable-mcp/durable-mcp/tool-sdk/resultmap"
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	sdktemporal "go.temporal.io/sdk/temporal"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // brokenCodec is a codec whose halves fail, or hang, as a test says.
@@ -41,16 +47,21 @@ func outcome(half *atomic.Pointer[func() error]) error {
 // codecDown is what a remote codec's client says that nobody answers.
 func codecDown() error { return errors.New(`Post "http://codec.internal:8081": connection refused`) }
 
-// codecSilent is what it says of one that does not answer in time.
+// codecSilent is what it says of one that does not answer in time, codecStalls of one
+// that stops within its answer.
 func codecSilent() error {
 	return &url.Error{Op: "Post", URL: "http://codec.internal:8081", Err: context.DeadlineExceeded}
+}
+
+func codecStalls() error {
+	return fmt.Errorf("failed to read response body: %w", context.DeadlineExceeded)
 }
 
 func connectCodec(t *testing.T) (*operation.Client, *temporaltest.Frontend, *brokenCodec) {
 	t.Helper()
 	_, temporal := connect(t)
 	codec := &brokenCodec{}
-	dc := converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), codec)
+	dc := converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), operation.Codec(codec))
 	c := dialWith(t, temporal, client.Options{
 		DataConverter:    dc,
 		FailureConverter: sdktemporal.NewDefaultFailureConverter(sdktemporal.DefaultFailureConverterOptions{DataConverter: dc}),
@@ -183,13 +194,58 @@ func TestStartWithoutCodec(t *testing.T) {
 		require.NotContains(t, f.Message, "codec.internal")
 		require.NotErrorIs(t, err, operation.ErrNoAnswer, "the worker is there")
 	}
-	for name, says := range map[string]func() error{"down": codecDown, "silent": codecSilent} {
+	for name, says := range map[string]func() error{"down": codecDown, "silent": codecSilent, "stalls": codecStalls} {
 		codec.encode.Store(&says)
-		_, err := c.Start(t.Context(), call(`{}`))
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		_, err := c.Start(ctx, call(`{}`))
+		require.NoError(t, ctx.Err(), name)
+		cancel()
 		f := resultmap.FromError(err)
 		require.Contains(t, f.Message, "The call cannot be sent to Temporal", name)
+		require.NotContains(t, f.Message, "recorded", name)
 	}
 	require.Empty(t, temporal.Operations(service))
+}
+
+// Where one try may have arrived, the next that cannot be sent says nothing of the call.
+func TestACodecThatFailsAtTheSecondTry(t *testing.T) {
+	t.Parallel()
+
+	c, temporal, codec := connectCodec(t)
+	_, err := c.Start(t.Context(), call(`{}`)) // the connection is there
+	require.NoError(t, err)
+	temporal.SetDown(serviceerror.NewDeadlineExceeded("away")) // the SDK does not try it again by itself
+	secondFails := func() error {
+		if temporal.Calls("StartNexusOperationExecution") > 1 {
+			return codecDown()
+		}
+		return nil
+	}
+	codec.encode.Store(&secondFails)
+	id, err := c.Start(t.Context(), call(`{}`))
+	f := resultmap.FromError(err)
+	require.Equal(t, contract.CodeUnavailable, f.Code)
+	require.Equal(t, `Temporal did not confirm the call (endpoint "e", service "tools"); the log of this program says why. `+
+		"The call may have been recorded all the same: its operation is "+id+".", f.Message)
+}
+
+// What nobody has marked as the error of a codec may be that of an answer.
+func TestAnErrorOfNobody(t *testing.T) {
+	t.Parallel()
+
+	_, temporal := connect(t)
+	c := dialOperations(t, temporal, grpc.WithChainUnaryInterceptor(
+		func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+			if err := invoke(ctx, method, req, reply, conn, options...); err != nil || !strings.HasSuffix(method, "/StartNexusOperationExecution") {
+				return err
+			}
+			return status.Error(codes.OutOfRange, "http://proxy.internal broke off") // the SDK does not try it again by itself
+		}))
+	id, err := c.Start(t.Context(), call(`{}`))
+	require.Len(t, temporal.Operations(service), 1)
+	f := resultmap.FromError(err)
+	require.Equal(t, `Temporal did not confirm the call (endpoint "e", service "tools"); the log of this program says why. `+
+		"The call may have been recorded all the same: its operation is "+id+".", f.Message)
 }
 
 // A codec that hangs holds up who needs it, until their time is up, and nobody else.

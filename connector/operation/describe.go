@@ -100,10 +100,10 @@ func (c *Client) describe(ctx context.Context, id string) (Description, error) {
 	out.CancelRequested = d.CancellationInfo != nil
 	out.lastAttempt = d.GetLastAttemptFailure()
 	var summary string
-	out.unread = within(ctx, func() (err error) {
+	out.unread = codecFailed(within(ctx, func() (err error) {
 		summary, err = d.GetSummary()
 		return err
-	})
+	}))
 	if out.unread == nil {
 		out.note = parseNote(summary)
 		out.Tool, out.Arguments = out.note.tool(d.Operation), out.note.arguments

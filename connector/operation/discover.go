@@ -64,7 +64,7 @@ func (c *Client) ask(ctx context.Context, endpoint, service, operation string, i
 		return err
 	})
 	if err != nil {
-		return nil, c.startFailure(endpoint, service, err)
+		return nil, c.startFailure(endpoint, service, false, err)
 	}
 	output, err := c.wait(ctx, id, timeout)
 	var failure *contract.Failure

@@ -49,13 +49,7 @@ type wait struct {
 	done   chan struct{}
 }
 
-var (
-	errTurnOver = errors.New("operation: another wait takes its turn")
-
-	// errUndecoded is in the chain of an error of the codec: the operation has an
-	// output, which says nothing against the call.
-	errUndecoded = errors.New("operation: the output cannot be decoded")
-)
+var errTurnOver = errors.New("operation: another wait takes its turn")
 
 // get returns the output of a closed operation, or the error of the poll. It
 // returns soon after ctx ends, which must have no deadline.
@@ -121,7 +115,7 @@ func (p *polls) start(w *wait) {
 			undecoded = decodable(w.err)
 		}
 		if undecoded != nil {
-			w.err = fmt.Errorf("%w: %w", errUndecoded, undecoded)
+			w.err = &codecError{undecoded}
 		}
 		close(w.done)
 	}()

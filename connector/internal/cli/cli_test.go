@@ -4,6 +4,8 @@ package cli
 
 import (
 	"bytes"
+	"encoding/base64"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -245,4 +247,29 @@ func TestTheCodecIsToldTheNamespace(t *testing.T) {
 		asked = nil
 		mu.Unlock()
 	}
+}
+
+// What a codec does is not told as Temporal's doing: a call that it fails was not sent.
+func TestACodecThatBreaksOff(t *testing.T) {
+	t.Parallel()
+
+	temporal := temporaltest.Start()
+	t.Cleanup(temporal.Close)
+	temporal.Serve("tools", `{"tools":[{"name":"echo","inputSchema":{"type":"object"}}]}`, nil)
+	handler := converter.NewPayloadCodecHTTPHandler()
+	codec := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if bytes.Contains(body, []byte(base64.StdEncoding.EncodeToString([]byte(`{"n":1}`)))) {
+			w.Header().Set("Content-Length", "100")
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(codec.Close)
+	code, out, _ := run("call", "--service", "tools", "--temporal-address", temporal.Address(), "--codec-endpoint", codec.URL, "echo", `{"n":1}`)
+	require.Equal(t, exitFailed, code)
+	require.Contains(t, out, "The call cannot be sent to Temporal")
+	require.NotContains(t, out, "recorded")
+	require.Empty(t, temporal.Operations("tools"))
 }

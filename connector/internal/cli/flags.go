@@ -355,10 +355,11 @@ func clientOptions(c *cli.Context, logger *slog.Logger) (client.Options, error) 
 // deadlines of the call that it is for.
 const codecTimeout = 10 * time.Second
 
-// remoteCodec is the converter that envconfig would make, with a timeout, and for
-// the namespace that is called from, which need not be configured.
+// remoteCodec is the converter that envconfig would make, with a timeout, for the
+// namespace that is called from, which need not be configured, and with its errors
+// marked.
 func remoteCodec(c envconfig.ClientConfigCodec, namespace string) converter.DataConverter {
-	return converter.NewRemoteDataConverter(converter.GetDefaultDataConverter(), converter.RemoteDataConverterOptions{
+	return converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), operation.Codec(converter.NewRemotePayloadCodec(converter.RemotePayloadCodecOptions{
 		Endpoint: c.Endpoint,
 		Client:   http.Client{Timeout: codecTimeout},
 		ModifyRequest: func(req *http.Request) error {
@@ -368,5 +369,5 @@ func remoteCodec(c envconfig.ClientConfigCodec, namespace string) converter.Data
 			}
 			return nil
 		},
-	})
+	})))
 }
