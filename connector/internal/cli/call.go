@@ -59,7 +59,11 @@ func (e env) call(c *cli.Context) error {
 		Params: contract.CallParams{Arguments: args}, Caller: caller,
 		Starting: func(id string) { fmt.Fprintf(e.err, "operation %s\n", id) },
 	})
-	if err != nil {
+	switch {
+	case err == nil:
+	case c.Err() != nil && id != "":
+		return e.interrupted(ctx, server, id, "The call may have been recorded; then it goes on in Temporal.")
+	default:
 		return e.printResult(c, contract.Result{}, err)
 	}
 	stopProgress := e.showProgress(name)
@@ -67,12 +71,12 @@ func (e env) call(c *cli.Context) error {
 	stopProgress()
 	switch {
 	case c.Err() != nil && err != nil:
-		return e.interrupted(ctx, server, id)
+		return e.interrupted(ctx, server, id, goesOn)
 	case errors.Is(err, operation.ErrRunning):
 		if c.Bool(flagJSON) {
 			fmt.Fprintln(e.out, string(server.Running(id).JSON()))
 		}
-		e.howToRead(id)
+		e.howToRead(id, goesOn)
 		return exitError(exitRunning)
 	}
 	return e.printResult(c, result, err)
@@ -90,7 +94,7 @@ func (e env) readResult(ctx context.Context, c *cli.Context, server *mcpserver.S
 	result, err := awaitResult(c.Context, server, id, o, c.Duration(flagWait))
 	stopProgress()
 	if c.Err() != nil && (err != nil || result.IsError()) {
-		return e.interrupted(ctx, server, id)
+		return e.interrupted(ctx, server, id, goesOn)
 	}
 	return e.printResult(c, result, err)
 }
@@ -185,14 +189,17 @@ func printed(result contract.Result, asJSON bool) string {
 	return blocks.String()
 }
 
-func (e env) howToRead(id string) {
-	fmt.Fprintf(e.err, "The call is still running; it goes on in Temporal. To read its result:\n"+
-		"  durable-mcp-connector call --service … %s '{\"operation_id\":\"%s\"}'\n", contract.ToolGetOperationResult, id)
+// goesOn is what becomes of a call whose wait has ended.
+const goesOn = "The call is still running; it goes on in Temporal."
+
+func (e env) howToRead(id, state string) {
+	fmt.Fprintf(e.err, "%s To read its result:\n"+
+		"  durable-mcp-connector call --service … %s '{\"operation_id\":\"%s\"}'\n", state, contract.ToolGetOperationResult, id)
 }
 
 // interrupted is Ctrl-C: on a terminal the person decides what becomes of the
 // call.
-func (e env) interrupted(ctx context.Context, server *mcpserver.Server, id string) error {
+func (e env) interrupted(ctx context.Context, server *mcpserver.Server, id, state string) error {
 	if isTerminal(e.in) && isTerminal(e.err) {
 		fmt.Fprint(e.err, "\nCancel the call? It goes on otherwise. [y/N] ")
 		line, _ := bufio.NewReader(e.in).ReadString('\n')
@@ -206,7 +213,7 @@ func (e env) interrupted(ctx context.Context, server *mcpserver.Server, id strin
 			return exitError(exitFailed)
 		}
 	}
-	e.howToRead(id)
+	e.howToRead(id, state)
 	return exitError(exitRunning)
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/durable-mcp/durable-mcp/connector/operation"
 	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"
 )
@@ -40,6 +42,56 @@ func TestAResultThatCannotBePrinted(t *testing.T) {
 		require.Equal(t, exitFailed, code)
 		require.Contains(t, stderr.String(), "the result could not be printed: no space left")
 	}
+}
+
+// hook is standard error that calls seen once somebody has written the word.
+type hook struct {
+	mu   sync.Mutex
+	text strings.Builder
+	word string
+	seen func()
+}
+
+func (h *hook) Write(p []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.text.Write(p); h.seen != nil && strings.Contains(h.text.String(), h.word) {
+		h.seen()
+		h.seen = nil
+	}
+	return len(p), nil
+}
+
+func (h *hook) String() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.text.String()
+}
+
+// Who is interrupted while the call starts can have started it.
+func TestInterruptedWhileItStarts(t *testing.T) {
+	t.Parallel()
+
+	temporal := temporaltest.Start()
+	t.Cleanup(temporal.Close)
+	temporal.Serve("tools", `{"tools":[{"name":"echo","inputSchema":{"type":"object"}}]}`, nil)
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	errOut := &hook{word: "operation mcp-", seen: func() {
+		temporal.SetDown(serviceerror.NewUnavailable("away"))
+		interrupt()
+	}}
+	var out strings.Builder
+	running.Lock()
+	err := env{strings.NewReader(""), &out, errOut}.app().RunContext(ctx,
+		[]string{"durable-mcp-connector", "call", "--service", "tools", "--temporal-address", temporal.Address(), "echo"})
+	running.Unlock()
+	require.Equal(t, exitError(exitRunning), err, out.String())
+	require.Empty(t, out.String())
+	id := strings.Fields(errOut.String()[strings.Index(errOut.String(), "operation mcp-"):])[1]
+	require.Contains(t, errOut.String(), `get_operation_result '{"operation_id":"`+id+`"}'`)
+	require.Contains(t, errOut.String(), "The call may have been recorded")
+	require.NotContains(t, errOut.String(), "still running", "nobody knows")
 }
 
 func TestCodecEndpointThatIsNoURL(t *testing.T) {
