@@ -83,7 +83,10 @@ func TestDescribeWithoutCodec(t *testing.T) {
 	codec.decode.Store(&down)
 	_, started := c.Start(t.Context(), one)
 	_, described := c.Describe(t.Context(), id)
-	_, found := c.Find(t.Context(), id)
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	_, found := c.Find(ctx, id)
+	require.Error(t, ctx.Err(), "it was asked once")
 	for _, err := range []error{started, described, found} {
 		f, ok := errors.AsType[*contract.Failure](err)
 		require.True(t, ok, "%v", err)
@@ -96,7 +99,18 @@ func TestDescribeWithoutCodec(t *testing.T) {
 	require.Len(t, calls, 1, "what is known is listed")
 	require.Equal(t, tool, calls[0].Tool.Name)
 
-	codec.decode.Store(nil)
+	var asked atomic.Int32
+	backSoon := func() error {
+		if asked.Add(1) < 3 {
+			return codecDown()
+		}
+		return nil
+	}
+	codec.decode.Store(&backSoon)
+	d, err := c.Find(t.Context(), id)
+	require.NoError(t, err)
+	require.Equal(t, contract.EncodingValue, d.Tool.Encoding)
+
 	again, err := c.Start(t.Context(), one)
 	require.NoError(t, err)
 	require.Equal(t, id, again)

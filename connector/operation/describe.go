@@ -112,12 +112,17 @@ func (c *Client) describe(ctx context.Context, id string) (Description, error) {
 }
 
 // Find is [Client.Describe] for who can wait: a Temporal that is away or overloaded
-// is asked again, until ctx ends.
+// is asked again, until ctx ends, and so is a codec.
 func (c *Client) Find(ctx context.Context, id string) (Description, error) {
 	var pause backoff
+	told := false
 	for {
 		d, err := c.Describe(ctx, id)
-		if err == nil || !c.transient(err) || !pause.sleep(ctx) {
+		if ofCodec(err) && !told {
+			c.log.Warn("what Temporal keeps of an operation cannot be decoded, asking again", "operation_id", id, "error", errors.Unwrap(err))
+			told = true
+		}
+		if err == nil || !c.transient(err) && !ofCodec(err) || !pause.sleep(ctx) {
 			return d, err
 		}
 	}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,6 +34,10 @@ func (e env) call(c *cli.Context) error {
 	if c.Duration(flagWait) < 0 {
 		return usagef("--%s: %v, want zero or more", flagWait, c.Duration(flagWait))
 	}
+	name := c.Args().First()
+	if name == contract.ToolGetOperationResult {
+		args = s.lookFor(args, c.Duration(flagWait))
+	}
 	// A signal ends the wait, not what has to be done after it.
 	ctx := context.WithoutCancel(c.Context)
 	server, done, err := s.open(ctx)
@@ -42,7 +45,6 @@ func (e env) call(c *cli.Context) error {
 		return err
 	}
 	defer done()
-	name := c.Args().First()
 	if name == contract.ToolGetOperationResult {
 		return e.readResult(ctx, c, server, args)
 	}
@@ -82,6 +84,24 @@ func (e env) call(c *cli.Context) error {
 	return e.printResult(c, result, err)
 }
 
+// untilDone is a time that nobody lives to see the end of.
+const untilDone = time.Duration(1 << 62)
+
+// lookFor makes one look at the result of an earlier call wait as a call of its own
+// does; zero has no end. Arguments that say how long to look are heeded.
+func (s *settings) lookFor(args json.RawMessage, wait time.Duration) json.RawMessage {
+	o, err := contract.ParseObject(args)
+	if err != nil || o.Has("wait_seconds") {
+		return args
+	}
+	if wait == 0 {
+		wait = untilDone
+	}
+	s.server.WaitBudget = max(wait, waitBudget) // for what is looked up first, too
+	o.Set("wait_seconds", fmt.Appendf(nil, "%.3f", wait.Seconds()))
+	return o.JSON()
+}
+
 // readResult reads the result of an earlier call.
 func (e env) readResult(ctx context.Context, c *cli.Context, server *mcpserver.Server, args json.RawMessage) error {
 	o, err := contract.ParseObject(args)
@@ -91,29 +111,12 @@ func (e env) readResult(ctx context.Context, c *cli.Context, server *mcpserver.S
 	var id string
 	_ = json.Unmarshal(o.Get("operation_id"), &id) // the tool says what is wrong with it
 	stopProgress := e.showProgress(contract.ToolGetOperationResult)
-	result, err := awaitResult(c.Context, server, id, o, c.Duration(flagWait))
+	result, _, err := server.PollTool(c.Context, contract.ToolGetOperationResult, args)
 	stopProgress()
 	if c.Err() != nil && (err != nil || result.IsError()) {
 		return e.interrupted(ctx, server, id, goesOn)
 	}
 	return e.printResult(c, result, err)
-}
-
-// awaitResult waits as for a call of its own, by one look after the other; zero has
-// no end. Arguments that say how long to look are heeded, and looked by once.
-func awaitResult(ctx context.Context, server *mcpserver.Server, id string, args contract.Object, wait time.Duration) (contract.Result, error) {
-	once := args.Has("wait_seconds")
-	began := time.Now()
-	for {
-		if wait > 0 && !once {
-			args.Set("wait_seconds", fmt.Appendf(nil, "%.3f", max(wait-time.Since(began), 0).Seconds()))
-		}
-		result, _, err := server.PollTool(ctx, contract.ToolGetOperationResult, args.JSON())
-		running := err == nil && bytes.Equal(result.JSON(), server.Running(id).JSON())
-		if once || !running || wait > 0 && time.Since(began) >= wait {
-			return result, err
-		}
-	}
 }
 
 // unknownTool says that nobody has the tool, or that it cannot be told.

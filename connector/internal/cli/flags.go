@@ -127,6 +127,9 @@ func commonFlags() []cli.Flag {
 	}
 }
 
+// waitBudget is the default of --wait-budget.
+const waitBudget = 30 * time.Second
+
 func serveFlags() []cli.Flag {
 	listen := stringFlag(flagListen, "127.0.0.1:8080", "the `ADDRESS` to listen on (http); MCP at /mcp and /, /healthz, /readyz")
 	listen.Aliases = []string{"addr"}
@@ -135,7 +138,7 @@ func serveFlags() []cli.Flag {
 		listen,
 		repeatableFlag(flagAllowHost, "a further `HOST` that requests may name; needed where --listen is no loopback address (http); repeatable"),
 		repeatableFlag(flagAllowOrigin, "a further `ORIGIN` that browsers may come from, like https://app.example.com (http); repeatable"),
-		durationFlag(flagWaitBudget, 30*time.Second, "the longest `TIME` that one request waits for a result"),
+		durationFlag(flagWaitBudget, waitBudget, "the longest `TIME` that one request waits for a result"),
 		durationFlag(flagRefreshInterval, 30*time.Second, "the `TIME` between background refreshes of the manifests"),
 		stringFlag(flagTasks, "auto", "`MODE`: auto gives a task to clients that declare the extension; off never"),
 		durationFlag(flagTaskAfter, time.Second, "the `TIME` after which a call becomes a task"),

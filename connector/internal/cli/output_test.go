@@ -1,23 +1,25 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/durable-mcp/durable-mcp/connector/catalog"
 	"github.com/durable-mcp/durable-mcp/connector/internal/temporaltest"
-	"github.com/durable-mcp/durable-mcp/connector/mcpserver"
-	"github.com/durable-mcp/durable-mcp/connector/operation"
-	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
 	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/converter"
+	"google.golang.org/protobuf/encoding/protojson"
 )
 
 type full struct{}
@@ -134,34 +136,77 @@ func TestReadingAResultWaits(t *testing.T) {
 		require.Contains(t, out, "still running")
 		require.Less(t, time.Since(began), 5*time.Second)
 	}
-	const look = "DescribeNexusOperationExecution"
-	looks := temporal.Calls(look)
-	s := settings{
-		client: client.Options{HostPort: temporal.Address(), Interceptors: []interceptor.ClientInterceptor{operation.Interceptor()}},
-		server: mcpserver.Options{Services: []catalog.Service{{Name: "tools"}}, Caller: "ada", WaitBudget: time.Second},
-	}
-	server, done, err := s.open(t.Context())
-	require.NoError(t, err)
-	defer done()
+	const poll = "PollNexusOperationExecution"
+	polls := temporal.Calls(poll)
 	go func() {
 		defer close(goOn)
 		tick := time.NewTicker(10 * time.Millisecond)
 		defer tick.Stop()
-		for temporal.Calls(look) <= looks+1 && t.Context().Err() == nil {
+		for temporal.Calls(poll) <= polls && t.Context().Err() == nil {
 			<-tick.C
 		}
 	}()
-	var args contract.Object
-	args.Set("operation_id", contract.Quote(id))
-	result, err := awaitResult(t.Context(), server, id, args, 0)
-	require.NoError(t, err)
-	require.Equal(t, "done\n", printed(result, false))
-	require.Greater(t, temporal.Calls(look), looks+1, "one look ends with the wait budget")
-
 	code, out := call("--wait", "1m", "get_operation_result", `{"operation_id":"`+id+`"}`)
 	require.Equal(t, exitDone, code)
 	require.Equal(t, "done\n", out)
 	code, out = call("get_operation_result", `{"operation_id":"nobody"}`)
 	require.Equal(t, exitFailed, code)
 	require.Contains(t, out, "is not the ID of a call of this caller")
+}
+
+// A codec that is away for a while is waited for, as Temporal is.
+func TestReadingAResultWaitsForTheCodec(t *testing.T) {
+	t.Parallel()
+
+	temporal := temporaltest.Start()
+	t.Cleanup(temporal.Close)
+	temporal.Serve("tools", `{"tools":[{"name":"echo","inputSchema":{"type":"object"}}]}`, map[string]temporaltest.Handler{
+		"echo": func(_ context.Context, input json.RawMessage) (json.RawMessage, error) { return input, nil },
+	})
+	var fails atomic.Int32
+	handler := converter.NewPayloadCodecHTTPHandler()
+	codec := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		var payloads commonpb.Payloads
+		_ = protojson.Unmarshal(body, &payloads)
+		// What is kept of the call has its arguments in a string.
+		if bytes.Contains(payloads.GetPayloads()[0].GetData(), []byte(`\"n\"`)) && fails.Add(-1) >= 0 {
+			http.Error(w, "away", http.StatusServiceUnavailable)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(codec.Close)
+	call := func(args ...string) (code int, out, errOut string) {
+		return run(append([]string{"call", "--service", "tools", "--temporal-address", temporal.Address(), "--codec-endpoint", codec.URL}, args...)...)
+	}
+	code, out, _ := call("echo", `{"n":1.0}`)
+	require.Equal(t, exitDone, code, out)
+	fails.Store(3)
+	code, out, errOut := call("get_operation_result", `{"operation_id":"`+temporal.Operations("tools")[0].GetOperationId()+`"}`)
+	require.Equal(t, "{\"n\":1.0}\n", out)
+	require.Equal(t, exitDone, code)
+	require.Negative(t, fails.Load())
+	require.Equal(t, 1, strings.Count(errOut, "Service Unavailable: away"), "who waits is told for what")
+}
+
+// A look waits for as long as the person does, whatever one request of a client may.
+func TestALookIsAsLongAsTheWait(t *testing.T) {
+	t.Parallel()
+
+	for _, test := range []struct {
+		args         string
+		wait, budget time.Duration
+		want         string
+	}{
+		{`{"operation_id":"x"}`, 0, untilDone, `{"operation_id":"x","wait_seconds":4611686018.427}`},
+		{`{"operation_id":"x"}`, 10 * time.Minute, 10 * time.Minute, `{"operation_id":"x","wait_seconds":600.000}`},
+		{`{"operation_id":"x"}`, 50 * time.Millisecond, waitBudget, `{"operation_id":"x","wait_seconds":0.050}`},
+		{`{"wait_seconds":5}`, 10 * time.Minute, 0, `{"wait_seconds":5}`},
+	} {
+		var s settings
+		require.Equal(t, test.want, string(s.lookFor(json.RawMessage(test.args), test.wait)))
+		require.Equal(t, test.budget, s.server.WaitBudget, test.args)
+	}
 }
