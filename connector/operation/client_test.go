@@ -536,6 +536,27 @@ func TestList(t *testing.T) {
 	require.Empty(t, calls, "nobody can tell one anonymous caller from another")
 }
 
+// Reads are not counted among the calls that are looked through: a caller who reads
+// much still finds its calls.
+func TestListPastReads(t *testing.T) {
+	t.Parallel()
+
+	c, temporal := connect(t)
+	id, err := c.Start(t.Context(), call(`{}`))
+	require.NoError(t, err)
+	temporal.Handle(service, contract.MethodOperation("resources/read"), func(_ context.Context, input json.RawMessage) (json.RawMessage, error) { return input, nil })
+	read := call(`{}`)
+	read.Tool.Name = contract.MethodOperation("resources/read")
+	for range 2000 {
+		_, err := c.Start(t.Context(), read)
+		require.NoError(t, err)
+	}
+	calls, err := dialOperations(t, temporal).List(t.Context(), operation.Caller{Name: "ada"}, operation.Filter{})
+	require.NoError(t, err)
+	require.Len(t, calls, 1)
+	require.Equal(t, id, calls[0].ID)
+}
+
 // A call can be listed as soon as it has started: by this process at once, though
 // visibility lags.
 func TestListBeforeVisibility(t *testing.T) {

@@ -149,15 +149,10 @@ type Filter struct {
 	Limit int
 }
 
-// wants reports whether the filter takes the call, whatever its status: an operation
-// that stands for a method of MCP, like the read of a resource, is none.
+// wants reports whether the filter takes the call, whatever its status.
 func (f Filter) wants(d Description) bool {
-	return !isMethod(d.Tool.Name) && (f.Endpoint == "" || f.Endpoint == d.Endpoint) &&
+	return (f.Endpoint == "" || f.Endpoint == d.Endpoint) &&
 		(f.Service == "" || f.Service == d.Service) && (f.Tool == "" || f.Tool == d.Tool.Name)
-}
-
-func isMethod(operation string) bool {
-	return strings.HasPrefix(operation, contract.MethodOperation(""))
 }
 
 // maxListed bounds how many calls are read to find the latest.
@@ -236,7 +231,9 @@ func (c *Client) visible(ctx context.Context, caller Caller, filter Filter) ([]D
 
 func (f Filter) query(caller Caller) string {
 	conditions := []string{fmt.Sprintf("(OperationId STARTS_WITH %s OR OperationId STARTS_WITH %s)",
-		literal(Caller{Stdio, caller.Name}.prefix()), literal(Caller{HTTP, caller.Name}.prefix()))}
+		literal(Caller{Stdio, caller.Name}.prefix()), literal(Caller{HTTP, caller.Name}.prefix())),
+		// What stands for a method of MCP, like the read of a resource, is no call.
+		"Operation NOT STARTS_WITH " + literal(contract.MethodOperation(""))}
 	for _, part := range []struct{ attribute, value string }{
 		{"Service", f.Service}, {"Operation", f.Tool}, {"ExecutionStatus", visibilityStatus[f.Status]},
 	} {

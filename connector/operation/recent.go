@@ -2,8 +2,11 @@ package operation
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/durable-mcp/durable-mcp/tool-sdk/contract"
 )
 
 // recent are the calls that this process started a moment ago, oldest first:
@@ -25,7 +28,7 @@ const (
 
 func (r *recent) add(id string, c Call) {
 	owner := c.Caller.Owner()
-	if owner == "" || isMethod(c.Tool.Name) {
+	if owner == "" || strings.HasPrefix(c.Tool.Name, contract.MethodOperation("")) {
 		return // nobody can list it
 	}
 	r.mu.Lock()

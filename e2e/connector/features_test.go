@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/nexus-rpc/sdk-go/nexus"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
 )
 
 // shelf is a service in this process that has resources, templates and prompts.
@@ -132,6 +133,20 @@ func features(t *testing.T, p *harness.Peer, second string) {
 		`{"values":["users","orders"],"total":2,"hasMore":false,"x":1.0}`)
 	m = p.Call(t, "resources/subscribe", `{"uri":"doc:///one"}`)
 	require.Equal(t, -32601, m.Error.Code)
+
+	if p.Stdio == nil {
+		return // nobody has a list
+	}
+	harness.Until(t, func() bool {
+		reads, err := harness.Shared(t).Client(t).CountNexusOperations(t.Context(), client.CountNexusOperationsOptions{
+			Query: fmt.Sprintf(`OperationId STARTS_WITH "mcp-stdio-" AND Operation STARTS_WITH "mcp:" AND Service = %q`, second),
+		})
+		require.NoError(t, err)
+		return reads.Count > 0
+	})
+	for _, call := range p.Operations(t, `{"limit":100}`) {
+		require.NotContains(t, call.Tool, "mcp:", "a read is no call")
+	}
 }
 
 // TestFeaturesBySDK: a client of the MCP Go SDK finds and reads everything, and is

@@ -293,25 +293,28 @@ func (f *Frontend) RequestCancelNexusOperationExecution(_ context.Context, req *
 }
 
 // ListNexusOperationExecutions returns every tool call, newest first. Of the query
-// only the prefixes of the IDs count.
+// only the prefixes count, of the IDs and of the operations that are not wanted.
 func (f *Frontend) ListNexusOperationExecutions(_ context.Context, req *workflowservice.ListNexusOperationExecutionsRequest) (*workflowservice.ListNexusOperationExecutionsResponse, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	reply := &workflowservice.ListNexusOperationExecutionsResponse{}
 	for _, op := range slices.Backward(f.operations) {
-		if !f.blind && wanted(req.GetQuery(), op.start.GetOperationId()) {
+		if !f.blind && wanted(req.GetQuery(), op.start) {
 			reply.Operations = append(reply.Operations, op.listInfo())
 		}
 	}
 	return reply, nil
 }
 
-func wanted(query, id string) bool {
-	parts := strings.Split(query, `STARTS_WITH "`)
-	return slices.ContainsFunc(parts[1:], func(part string) bool {
-		prefix, _, _ := strings.Cut(part, `"`)
-		return strings.HasPrefix(id, prefix)
-	})
+func wanted(query string, start *workflowservice.StartNexusOperationExecutionRequest) bool {
+	hasPrefix := func(attribute, value string) bool {
+		parts := strings.Split(query, attribute+` STARTS_WITH "`)
+		return slices.ContainsFunc(parts[1:], func(part string) bool {
+			prefix, _, _ := strings.Cut(part, `"`)
+			return strings.HasPrefix(value, prefix)
+		})
+	}
+	return hasPrefix("OperationId", start.GetOperationId()) && !hasPrefix("Operation NOT", start.GetOperation())
 }
 
 func stamp(t time.Time) *timestamppb.Timestamp {
