@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/durable-mcp/durable-mcp/connector/catalog"
@@ -277,6 +278,79 @@ func TestStdioEndsThoughNobodyReads(t *testing.T) {
 	require.NoError(t, err)
 	stop()
 	require.ErrorContains(t, <-ended, "does not read")
+}
+
+// handle makes the handler answer every tools/call, whatever the catalog has.
+func handle(server *mcpserver.Server, handler func()) {
+	server.MCP().AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if method != "tools/call" {
+				return next(ctx, method, req)
+			}
+			handler()
+			return &mcp.CallToolResult{}, nil
+		}
+	})
+}
+
+// A client that is slow gets every answer, and a request that does not end is not
+// told as the client's fault.
+func TestStdioEndsWithASlowReader(t *testing.T) {
+	t.Parallel()
+
+	temporalClient, err := client.NewLazyClient(client.Options{Interceptors: []interceptor.ClientInterceptor{operation.Interceptor()}})
+	require.NoError(t, err)
+	t.Cleanup(temporalClient.Close)
+	for name, test := range map[string]struct {
+		answers int
+		want    string
+	}{
+		"all answers":           {3, ""},
+		"one that does not end": {2, "a request does not end"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			synctest.Test(t, func(t *testing.T) {
+				server, err := mcpserver.New(temporalClient, mcpserver.Options{Services: []catalog.Service{{Name: "tools"}}})
+				require.NoError(t, err)
+				goOn := make(chan struct{})
+				defer close(goOn)
+				handle(server, func() { <-goOn })
+				inR, inW := io.Pipe()
+				defer func() { _ = inW.Close() }()
+				outR, outW := io.Pipe()
+				ctx, stop := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
+				go func() {
+					err := server.ServeStdio(ctx, inR, outW, 100*time.Millisecond)
+					_ = outW.Close()
+					ended <- err
+				}()
+				for id := range 3 {
+					_, err := io.WriteString(inW, modern(id, "tools/call", `"name":"echo"`)+"\n")
+					require.NoError(t, err)
+				}
+				for range test.answers {
+					goOn <- struct{}{}
+				}
+				synctest.Wait() // until they are on their way out
+				stop()
+				lines := bufio.NewReader(outR)
+				for range test.answers {
+					time.Sleep(700 * time.Millisecond)
+					line, err := lines.ReadString('\n')
+					require.NoError(t, err)
+					require.Contains(t, line, `"result"`)
+				}
+				if err := <-ended; test.want == "" {
+					require.NoError(t, err)
+				} else {
+					require.EqualError(t, err, "mcpserver: "+test.want)
+				}
+			})
+		})
+	}
 }
 
 // What needs a Temporal that is away waits no longer than the budget, and does not

@@ -24,9 +24,10 @@ const MaxFrameBytes = 16 << 20
 // ServeStdio serves one client over a pair of pipes, newline-delimited, until
 // the client closes its side or ctx ends. Requests under way then get up to
 // grace to be answered, the last of it as still running; their operations go on
-// in any case. It returns nil after an orderly end. Where in has not ended by then,
-// one goroutine stays that reads it, until the caller closes it; where the client does
-// not read, one that writes to out.
+// in any case. Answers that are on their way out by then go out for as long as the
+// client reads one a second. It returns nil after an orderly end. Where in has not
+// ended by then, one goroutine stays that reads it, until the caller closes it; where
+// the client does not read, one that writes to out.
 //
 // The end of the client is that of the server, as of [Server.Drain]: it serves
 // nobody afterwards, over HTTP neither. To go on, make another.
@@ -59,18 +60,25 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, gr
 	_ = conn.Close()
 	stuck := time.NewTimer(lastWrite)
 	defer stuck.Stop()
-	select {
-	case <-over:
-	case <-stuck.C:
-		return errors.New("mcpserver: a request does not end; it is likely that the client does not read its answers")
+	for {
+		select {
+		case <-over:
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return err
+		case <-conn.wrote:
+			stuck.Reset(lastWrite)
+		case <-stuck.C:
+			if len(conn.write) > 0 {
+				return errors.New("mcpserver: the client does not read its answers")
+			}
+			return errors.New("mcpserver: a request does not end")
+		}
 	}
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	return err
 }
 
-// lastWrite is how long an answer on its way out may take once the session is closed:
+// lastWrite is how long the next answer may take to be out once the session is closed:
 // a write to a pipe that nobody reads does not end by itself.
 const lastWrite = time.Second
 
@@ -88,8 +96,9 @@ type stdioConn struct {
 	closing    chan struct{} // closed: Read returns io.EOF
 	closeOnce  sync.Once
 
-	write sync.Mutex
+	write chan struct{} // has the token of who writes
 	out   io.Writer
+	wrote chan struct{} // has a token once an answer is out
 
 	mu       sync.Mutex
 	pending  map[jsonrpc.ID]*pendingRequest // without an answer
@@ -113,6 +122,8 @@ func newStdioConn(in io.Reader, out io.Writer) *stdioConn {
 		inputEnded: make(chan struct{}),
 		closing:    make(chan struct{}),
 		out:        out,
+		write:      make(chan struct{}, 1),
+		wrote:      make(chan struct{}, 1),
 		pending:    map[jsonrpc.ID]*pendingRequest{},
 		idle:       make(chan struct{}),
 	}
@@ -349,6 +360,10 @@ func (c *stdioConn) answered() {
 	defer c.mu.Unlock()
 	c.writing--
 	c.checkIdle()
+	select {
+	case c.wrote <- struct{}{}:
+	default:
+	}
 }
 
 func (c *stdioConn) hasGreeted() bool {
@@ -358,8 +373,8 @@ func (c *stdioConn) hasGreeted() bool {
 }
 
 func (c *stdioConn) writeLine(data []byte) error {
-	c.write.Lock()
-	defer c.write.Unlock()
+	c.write <- struct{}{}
+	defer func() { <-c.write }()
 	_, err := c.out.Write(append(restore(data), '\n'))
 	return err
 }
