@@ -29,6 +29,9 @@ func identify(s Service, all []*state) string {
 type Target struct {
 	Service Service
 	URI     string
+	// Guess tells that nothing says that the service has it: it has not listed the
+	// resource, nor does the URI name it.
+	Guess bool
 
 	apart string // what identifies the service, where the URI was asked for so
 }
@@ -56,7 +59,7 @@ func (s *Snapshot) Locate(uri string) []Target {
 		if st.Manifest == nil || !st.Manifest.HasCapability(Resources) {
 			continue
 		}
-		t := Target{Service: st.Service, URI: uri}
+		t := Target{Service: st.Service, URI: uri, Guess: true}
 		if slices.ContainsFunc(st.templates, func(template string) bool { return fits(template, uri) }) {
 			fitting = append(fitting, t)
 		} else {

@@ -285,13 +285,14 @@ func TestCapabilitiesOfTheServices(t *testing.T) {
 	}
 }
 
-// A resource that nobody has may be that of a service which has not answered.
+// A resource that nobody has may be that of a service which has not answered. What a
+// service says of its own has nothing to do with that.
 func TestNotFoundWhileAServiceIsAway(t *testing.T) {
 	t.Parallel()
 
 	temporal := temporaltest.Start()
 	t.Cleanup(temporal.Close)
-	shelf{}.serve(temporal, "a", everything)
+	shelf{resources: []string{`{"uri":"file:///one","name":"one"}`}}.serve(temporal, "a", everything)
 	shelf{}.serve(temporal, "plain", `{"tools":[]}`)
 	for _, there := range []string{"a", "plain"} {
 		server := serve(t, temporal, mcpserver.Options{Services: []catalog.Service{{Name: there}, {Name: "away"}}, DiscoveryTimeout: 500 * time.Millisecond})
@@ -305,7 +306,18 @@ func TestNotFoundWhileAServiceIsAway(t *testing.T) {
 				a = p.rpc(version, "completion/complete", `"ref":{"type":"ref/resource","uri":"x:1"},"argument":{"name":"id","value":"1"}`)
 				require.NotNil(t, a.Error)
 				require.Contains(t, a.Error.Message, `"x:1". service "away" (endpoint "away") does not answer: `)
+				continue
 			}
+			for _, uri := range []string{"file:///one", "nexus:a/file:///one"} {
+				require.Contains(t, p.raw(version, "resources/read", `"uri":"`+uri+`"`), `,"message":"gone","data":{"uri":"`+uri+`"}}`)
+			}
+		}
+		temporal.Handle("a", contract.MethodOperation("resources/read"), func(context.Context, json.RawMessage) (json.RawMessage, error) {
+			return nil, resultmap.ApplicationError(resultmap.ProtocolError(&contract.ProtocolError{Code: -32602, Message: "depth: 7 is too much", Data: json.RawMessage(`{"max":1.0}`)}))
+		})
+		if there == "a" {
+			require.Contains(t, speak(t, server, "2025-11-25").raw("", "resources/read", `"uri":"x:1"`),
+				`"error":{"code":-32602,"message":"depth: 7 is too much","data":{"max":1.0}}`, "other params are what is wrong")
 		}
 	}
 }

@@ -27,6 +27,7 @@ const (
 type route struct {
 	service catalog.Service
 	params  contract.Object
+	guess   bool // nothing says that the service has it
 	// answer, if it is set, changes the service's result for the client.
 	answer func(*contract.Object)
 }
@@ -65,7 +66,7 @@ func (s *Server) forward(ctx context.Context, f feature, method string, req clie
 		}
 	}
 	if method == readResource && isNotFound(err) {
-		err = s.notFound(err, len(routes) > 1, member(params, "uri"), req)
+		err = s.notFound(err, routes, member(params, "uri"), req)
 	}
 	return nil, err
 }
@@ -77,15 +78,7 @@ func (s *Server) nobodyKnows(method string, req clientRequest, params contract.O
 		o.Set("completion", json.RawMessage(`{"values":[]}`))
 		return newResult(o, isModern(req.ProtocolVersion())), nil
 	}
-	return nil, s.notFound(nil, true, member(params, "uri"), req)
-}
-
-// notFound is notFoundError, and says so where a service that may have the resource
-// has not answered.
-func (s *Server) notFound(err error, several bool, uri string, req clientRequest) error {
-	answer := *notFoundError(err, several, uri, req)
-	answer.Message = withWarnings(answer.Message, s.missing())
-	return &answer
+	return nil, s.notFound(nil, nil, member(params, "uri"), req)
 }
 
 // missing is what is known about the catalog where some service has not answered.
@@ -204,25 +197,30 @@ func isNotFound(err error) bool {
 	return errors.As(err, &rpc) && (rpc.Code == resourceNotFound || rpc.Code == jsonrpc.CodeInvalidParams)
 }
 
-// notFoundError is the answer to a reader of a resource that is not there, in the
-// code of the client's revision: the service's own error where one alone was asked.
-func notFoundError(err error, several bool, uri string, req clientRequest) *jsonrpc.Error {
+// notFound is the answer to a reader of a resource that is not there, in the code of
+// the client's revision: the service's own error where it alone can have it, else one
+// that names the services which have not answered.
+func (s *Server) notFound(err error, asked []route, uri string, req clientRequest) error {
+	missing := s.missing()
 	var data contract.Object
 	data.Set("uri", contract.Quote(uri))
-	answer := &jsonrpc.Error{Code: resourceNotFound, Message: fmt.Sprintf("Resource not found: %.200q.", uri), Data: data.JSON()}
-	var rpc *jsonrpc.Error
-	if !several && errors.As(err, &rpc) {
+	answer := &jsonrpc.Error{
+		Code: resourceNotFound, Message: withWarnings(fmt.Sprintf("Resource not found: %.200q.", uri), missing), Data: data.JSON(),
+	}
+	if rpc, ok := errors.AsType[*jsonrpc.Error](err); ok && len(asked) == 1 {
 		own, err := contract.ParseObject(rpc.Data)
 		named := err == nil && own.Has("uri")
 		if rpc.Code == jsonrpc.CodeInvalidParams && !named {
 			return rpc // other params may be what is wrong
 		}
-		answer.Message = rpc.Message
-		if named {
-			own.Set("uri", contract.Quote(uri)) // that the client knows
-			answer.Data = own.JSON()
-		} else if len(rpc.Data) > 0 {
-			answer.Data = rpc.Data
+		if !asked[0].guess || len(missing) == 0 {
+			answer.Message = rpc.Message
+			if named {
+				own.Set("uri", contract.Quote(uri)) // that the client knows
+				answer.Data = own.JSON()
+			} else if len(rpc.Data) > 0 {
+				answer.Data = rpc.Data
+			}
 		}
 	}
 	if isModern(req.ProtocolVersion()) {
@@ -242,7 +240,7 @@ func (s *Server) routeResource(_ context.Context, params contract.Object) ([]rou
 	asked := member(params, "uri")
 	var routes []route
 	for _, t := range s.catalog.Snapshot().Locate(asked) {
-		r := route{service: t.Service, params: params}
+		r := route{service: t.Service, params: params, guess: t.Guess}
 		if t.URI != asked {
 			r.params.Set("uri", contract.Quote(t.URI))
 			r.answer = func(o *contract.Object) { o.Set("contents", servedContents(o.Get("contents"), t, asked)) }
