@@ -99,7 +99,7 @@ func (s *Server) getOperationResult(ctx context.Context, req *mcp.CallToolReques
 		WaitSeconds *float64 `json:"wait_seconds"`
 	}
 	began := time.Now()
-	d, answer := s.ownOperation(ctx, req, &args, &args.OperationID)
+	d, answer := s.ownOperation(ctx, req, &args, &args.OperationID, s.find)
 	if answer != nil {
 		return answer()
 	}
@@ -137,7 +137,7 @@ func (s *Server) cancelOperation(ctx context.Context, req *mcp.CallToolRequest) 
 	}
 	ctx, stop := s.within(ctx, s.options.WaitBudget)
 	defer stop()
-	d, answer := s.ownOperation(ctx, req, &args, &args.OperationID)
+	d, answer := s.ownOperation(ctx, req, &args, &args.OperationID, s.ops.FindState)
 	if answer != nil {
 		return answer()
 	}
@@ -151,9 +151,11 @@ func (s *Server) cancelOperation(ctx context.Context, req *mcp.CallToolRequest) 
 		d.ID, contract.ToolGetOperationResult), d.ID, "cancel_requested"), nil
 }
 
-// ownOperation decodes the arguments and describes the operation that they name,
-// if it is the caller's own. Otherwise answer says why not.
-func (s *Server) ownOperation(ctx context.Context, req *mcp.CallToolRequest, args any, id *string) (d operation.Description, answer func() (contract.Result, error)) {
+// ownOperation decodes the arguments and finds the operation that they name, if it is
+// the caller's own. Otherwise answer says why not.
+func (s *Server) ownOperation(
+	ctx context.Context, req *mcp.CallToolRequest, args any, id *string, find func(context.Context, string) (operation.Description, error),
+) (d operation.Description, answer func() (contract.Result, error)) {
 	refused := func(format string, a ...any) (operation.Description, func() (contract.Result, error)) {
 		return d, func() (contract.Result, error) { return refuse(format, a...) }
 	}
@@ -166,7 +168,7 @@ func (s *Server) ownOperation(ctx context.Context, req *mcp.CallToolRequest, arg
 	case !s.caller(req.Extra).Owns(*id):
 		return refused("%q is not the ID of a call of this caller.", *id)
 	}
-	d, err := s.find(ctx, *id)
+	d, err := find(ctx, *id)
 	if err != nil {
 		return d, func() (contract.Result, error) { return s.failure(ctx, req, *id, err) }
 	}

@@ -114,10 +114,20 @@ func (c *Client) describe(ctx context.Context, id string) (Description, error) {
 // Find is [Client.Describe] for who can wait: a Temporal that is away or overloaded
 // is asked again, until ctx ends, and so is a codec.
 func (c *Client) Find(ctx context.Context, id string) (Description, error) {
+	return c.find(ctx, id, c.Describe)
+}
+
+// FindState is [Client.Find] for who needs neither arguments nor result: what a codec
+// cannot read is left out.
+func (c *Client) FindState(ctx context.Context, id string) (Description, error) {
+	return c.find(ctx, id, c.describe)
+}
+
+func (c *Client) find(ctx context.Context, id string, describe func(context.Context, string) (Description, error)) (Description, error) {
 	var pause backoff
 	told := false
 	for {
-		d, err := c.Describe(ctx, id)
+		d, err := describe(ctx, id)
 		if ofCodec(err) && !told {
 			c.log.Warn("what Temporal keeps of an operation cannot be decoded, asking again", "operation_id", id, "error", errors.Unwrap(err))
 			told = true

@@ -184,11 +184,17 @@ func TestReadingAResultWaitsForTheCodec(t *testing.T) {
 	code, out, _ := call("echo", `{"n":1.0}`)
 	require.Equal(t, exitDone, code, out)
 	fails.Store(3)
-	code, out, errOut := call("get_operation_result", `{"operation_id":"`+temporal.Operations("tools")[0].GetOperationId()+`"}`)
+	id := `{"operation_id":"` + temporal.Operations("tools")[0].GetOperationId() + `"}`
+	code, out, errOut := call("get_operation_result", id)
 	require.Equal(t, "{\"n\":1.0}\n", out)
 	require.Equal(t, exitDone, code)
 	require.Negative(t, fails.Load())
 	require.Equal(t, 1, strings.Count(errOut, "Service Unavailable: away"), "who waits is told for what")
+
+	fails.Store(1 << 20)
+	code, out, _ = call("cancel_operation", id)
+	require.Contains(t, out, "The call has ended already: completed.", "what says so needs no codec")
+	require.Equal(t, exitDone, code)
 }
 
 // A look waits for as long as the person does, whatever one request of a client may.
