@@ -145,14 +145,6 @@ func (s *Server) await(ctx context.Context, id string, tool contract.Tool, budge
 	return s.ops.Result(ctx, id, tool, max(budget, time.Millisecond))
 }
 
-// ended returns the result of an operation that has ended. It is there, so the server
-// that drains still gets it, within the last word.
-func (s *Server) ended(ctx context.Context, d operation.Description, budget time.Duration) (contract.Result, error) {
-	ctx, stop := s.untilDrained(ctx, lastWord)
-	defer stop()
-	return s.ops.Result(ctx, d.ID, d.Tool, max(budget, time.Millisecond))
-}
-
 // untilDrained returns a context that ends as running so long after the server has
 // drained.
 func (s *Server) untilDrained(ctx context.Context, after time.Duration) (waiting context.Context, stop func()) {

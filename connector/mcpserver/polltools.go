@@ -98,10 +98,8 @@ func (s *Server) getOperationResult(ctx context.Context, req *mcp.CallToolReques
 		OperationID string   `json:"operation_id"`
 		WaitSeconds *float64 `json:"wait_seconds"`
 	}
-	began := time.Now()
-	d, answer := s.ownOperation(ctx, req, &args, &args.OperationID, s.find)
-	if answer != nil {
-		return answer()
+	if problem := s.ownOperation(req, &args, &args.OperationID); problem != "" {
+		return refuse("%s", problem)
 	}
 	wait := defaultPollWait
 	if args.WaitSeconds != nil {
@@ -111,15 +109,17 @@ func (s *Server) getOperationResult(ctx context.Context, req *mcp.CallToolReques
 		wait = time.Duration(min(*args.WaitSeconds, s.options.WaitBudget.Seconds()) * float64(time.Second))
 	}
 	openStream(ctx)
-	defer s.progress(ctx, req, d.ID, time.Now())()
-	left := s.options.WaitBudget - time.Since(began)
-	var result contract.Result
-	var err error
-	if d.Status == operation.Running {
-		result, err = s.await(ctx, d.ID, d.Tool, min(wait, left))
-	} else {
-		result, err = s.ended(ctx, d, left)
+	began, budget := time.Now(), s.look(wait)
+	d, err := s.find(ctx, args.OperationID, budget)
+	if err != nil {
+		return s.failure(ctx, req, args.OperationID, err)
 	}
+	defer s.progress(ctx, req, d.ID, time.Now())()
+	left := budget - time.Since(began)
+	if d.Status == operation.Running {
+		left = min(wait, left)
+	}
+	result, err := s.read(ctx, d, left)
 	switch {
 	case err == nil:
 		return Presentable(result), nil
@@ -135,11 +135,14 @@ func (s *Server) cancelOperation(ctx context.Context, req *mcp.CallToolRequest) 
 	var args struct {
 		OperationID string `json:"operation_id"`
 	}
+	if problem := s.ownOperation(req, &args, &args.OperationID); problem != "" {
+		return refuse("%s", problem)
+	}
 	ctx, stop := s.within(ctx, s.options.WaitBudget)
 	defer stop()
-	d, answer := s.ownOperation(ctx, req, &args, &args.OperationID, s.ops.FindState)
-	if answer != nil {
-		return answer()
+	d, err := s.ops.Find(ctx, args.OperationID)
+	if err != nil {
+		return s.failure(ctx, req, args.OperationID, err)
 	}
 	if d.Status != operation.Running {
 		return stateResult(fmt.Sprintf("The call has ended already: %s. Nothing was cancelled.", d.Status), d.ID, string(d.Status)), nil
@@ -151,35 +154,47 @@ func (s *Server) cancelOperation(ctx context.Context, req *mcp.CallToolRequest) 
 		d.ID, contract.ToolGetOperationResult), d.ID, "cancel_requested"), nil
 }
 
-// ownOperation decodes the arguments and finds the operation that they name, if it is
-// the caller's own. Otherwise answer says why not.
-func (s *Server) ownOperation(
-	ctx context.Context, req *mcp.CallToolRequest, args any, id *string, find func(context.Context, string) (operation.Description, error),
-) (d operation.Description, answer func() (contract.Result, error)) {
-	refused := func(format string, a ...any) (operation.Description, func() (contract.Result, error)) {
-		return d, func() (contract.Result, error) { return refuse(format, a...) }
-	}
+// ownOperation decodes the arguments, and says what is wrong with them unless they name
+// an operation of the caller's own.
+func (s *Server) ownOperation(req *mcp.CallToolRequest, args any, id *string) (problem string) {
 	if err := decodeArguments(req, args); err != nil {
-		return refused("%v", err)
+		return err.Error()
 	}
 	switch {
 	case *id == "":
-		return refused("operation_id: missing.")
+		return "operation_id: missing."
 	case !s.caller(req.Extra).Owns(*id):
-		return refused("%q is not the ID of a call of this caller.", *id)
+		return fmt.Sprintf("%q is not the ID of a call of this caller.", *id)
 	}
-	d, err := find(ctx, *id)
-	if err != nil {
-		return d, func() (contract.Result, error) { return s.failure(ctx, req, *id, err) }
-	}
-	return d, nil
+	return ""
 }
 
-// find describes an operation. A Temporal that is away is waited for within the budget.
-func (s *Server) find(ctx context.Context, id string) (operation.Description, error) {
-	ctx, stop := s.within(ctx, s.options.WaitBudget)
+// lookTime is how long a look at a call may take at least, however short a wait for
+// its end was asked for: Temporal or a codec may be away for a moment.
+const lookTime = 5 * time.Second
+
+// look bounds a look at a call.
+func (s *Server) look(wait time.Duration) time.Duration {
+	return min(s.options.WaitBudget, max(wait, lookTime))
+}
+
+// find finds an operation. A Temporal that is away is waited for within the budget.
+func (s *Server) find(ctx context.Context, id string, budget time.Duration) (operation.Description, error) {
+	ctx, stop := s.within(ctx, budget)
 	defer stop()
 	return s.ops.Find(ctx, id)
+}
+
+// read is operation.Read that ends as running when the server drains. The result of
+// what has ended is there, so a server that drains still gets it, within the last word.
+func (s *Server) read(ctx context.Context, d operation.Description, budget time.Duration) (contract.Result, error) {
+	after := lastWord
+	if d.Status == operation.Running {
+		after = 0
+	}
+	ctx, stop := s.untilDrained(ctx, after)
+	defer stop()
+	return s.ops.Read(ctx, d, max(budget, time.Millisecond))
 }
 
 func (s *Server) listOperations(ctx context.Context, req *mcp.CallToolRequest) (contract.Result, error) {

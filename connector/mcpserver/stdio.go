@@ -98,7 +98,7 @@ type stdioConn struct {
 
 	write chan struct{} // has the token of who writes
 	out   io.Writer
-	wrote chan struct{} // has a token once an answer is out
+	wrote chan struct{} // has a token once a message is out
 
 	mu       sync.Mutex
 	pending  map[jsonrpc.ID]*pendingRequest // without an answer
@@ -360,10 +360,6 @@ func (c *stdioConn) answered() {
 	defer c.mu.Unlock()
 	c.writing--
 	c.checkIdle()
-	select {
-	case c.wrote <- struct{}{}:
-	default:
-	}
 }
 
 func (c *stdioConn) hasGreeted() bool {
@@ -376,6 +372,10 @@ func (c *stdioConn) writeLine(data []byte) error {
 	c.write <- struct{}{}
 	defer func() { <-c.write }()
 	_, err := c.out.Write(append(restore(data), '\n'))
+	select {
+	case c.wrote <- struct{}{}:
+	default:
+	}
 	return err
 }
 

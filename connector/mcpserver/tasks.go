@@ -117,15 +117,15 @@ func (s *Server) task(ctx context.Context, d operation.Description, status strin
 }
 
 func (s *Server) getTask(ctx context.Context, _ *mcp.ServerSession, p *taskParams) (*rawResult, error) {
-	began := time.Now()
-	d, err := s.describeTask(ctx, p.TaskID)
+	began, budget := time.Now(), s.look(0)
+	d, err := s.findTask(ctx, p.TaskID, budget)
 	if err != nil {
 		return nil, err
 	}
 	if d.Status == operation.Running {
 		return newResult(s.task(ctx, d, taskWorking), true), nil
 	}
-	result, err := s.ended(ctx, d, s.options.WaitBudget-time.Since(began))
+	result, err := s.read(ctx, d, budget-time.Since(began))
 	if errors.Is(err, operation.ErrRunning) {
 		return newResult(s.task(ctx, d, taskWorking), true), nil
 	}
@@ -166,7 +166,7 @@ func (s *Server) endedTask(ctx context.Context, d operation.Description, result 
 // updateTask answers input requests. Nothing asks for input here, so there is
 // nothing to update.
 func (s *Server) updateTask(ctx context.Context, _ *mcp.ServerSession, p *taskParams) (*rawResult, error) {
-	if _, err := s.describeTask(ctx, p.TaskID); err != nil {
+	if _, err := s.findTask(ctx, p.TaskID, s.look(0)); err != nil {
 		return nil, err
 	}
 	return nil, invalidParams("The task %q asks for no input, so there is nothing to update.", p.TaskID)
@@ -181,8 +181,8 @@ func (s *Server) cancelTask(ctx context.Context, _ *mcp.ServerSession, p *taskPa
 	return newResult(contract.Object{}, true), nil
 }
 
-func (s *Server) describeTask(ctx context.Context, id string) (operation.Description, error) {
-	d, err := s.find(ctx, id)
+func (s *Server) findTask(ctx context.Context, id string, budget time.Duration) (operation.Description, error) {
+	d, err := s.find(ctx, id, budget)
 	if err != nil {
 		return d, taskError(id, err)
 	}

@@ -16,6 +16,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 )
 
 // Client runs tool calls on one Temporal namespace. It is safe for concurrent
@@ -239,13 +240,48 @@ var ErrRunning = errors.New("operation: still running")
 // cannot decode the output. A budget of zero or less has no end.
 //
 // Of the tool only the encoding counts and whether it has an output schema;
-// [Description.Tool] has both for a call that another process started.
+// [Description.Tool] has both for a call that another process started, see
+// [Client.Read].
 func (c *Client) Result(ctx context.Context, id string, tool contract.Tool, budget time.Duration) (contract.Result, error) {
 	output, err := c.wait(ctx, id, budget)
 	if err != nil {
 		return contract.Result{}, err
 	}
 	return resultmap.ToResult(tool, output)
+}
+
+// Read is [Client.Result] for a call that [Client.Find] has found. Until a codec can
+// read what the result needs beside the output, it ends as running, too.
+func (c *Client) Read(ctx context.Context, d Description, budget time.Duration) (contract.Result, error) {
+	const least = 200 * time.Millisecond // for a codec that is there
+	began := time.Now()
+	output, err := c.wait(ctx, d.ID, budget)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	if budget > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, max(budget-time.Since(began), least), ErrRunning)
+		defer stop()
+	}
+	var pause backoff
+	for told := false; ; told = true {
+		err := d.read(ctx)
+		switch {
+		case err == nil:
+			return resultmap.ToResult(d.Tool, output)
+		case ctx.Err() != nil:
+			return contract.Result{}, context.Cause(ctx)
+		case errors.Is(err, converter.ErrEncodingIsNotSupported):
+			return contract.Result{}, undecodable(d.ID, err)
+		}
+		if !told {
+			c.log.Warn("what Temporal keeps of an operation cannot be decoded, asking again", "operation_id", d.ID, "error", errors.Unwrap(err))
+		}
+		if !pause.sleep(ctx) {
+			return contract.Result{}, context.Cause(ctx)
+		}
+	}
 }
 
 // Output is [Client.Result] for an operation that is no call of a tool: it
@@ -307,13 +343,17 @@ func (c *Client) waitFailure(ctx context.Context, id string, err error) error {
 	if f.Code != contract.CodeTimedOut {
 		return withRemedy(f)
 	}
-	d, derr := c.describe(ctx, id)
-	if derr != nil || d.Status != TimedOut || d.taken || d.lastAttempt == nil {
+	d, derr := c.state(ctx, id)
+	if derr != nil || d.Status != TimedOut || d.taken {
 		return f // where it failed, a handler said that it timed out
+	}
+	last := d.lastAttempt()
+	if last == nil {
+		return f
 	}
 	explained := *f
 	explained.Message += fmt.Sprintf(" No handler took it (endpoint %q, service %q, operation %q). %s The last attempt ended with: %s",
-		d.Endpoint, d.Service, d.Tool.Name, c.whoPolls(ctx, d.Endpoint), resultmap.FromError(d.lastAttempt).Message)
+		d.Endpoint, d.Service, d.Tool.Name, c.whoPolls(ctx, d.Endpoint), resultmap.FromError(last).Message)
 	return &explained
 }
 

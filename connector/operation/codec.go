@@ -2,6 +2,7 @@ package operation
 
 import (
 	"errors"
+	"net/url"
 
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/converter"
@@ -10,16 +11,26 @@ import (
 // Codec returns the codec with its errors marked as such, so that a [Client] can tell
 // them from those of Temporal: a call whose input cannot be encoded was never sent. Put
 // it around a codec that may fail, like one on another machine.
-func Codec(codec converter.PayloadCodec) converter.PayloadCodec { return markedCodec{codec} }
+func Codec(codec converter.PayloadCodec) converter.PayloadCodec { return &markedCodec{codec} }
 
 type markedCodec struct{ codec converter.PayloadCodec }
 
-func (m markedCodec) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
+var _ converter.PayloadCodecWithSerializationContext = (*markedCodec)(nil)
+
+// WithSerializationContext implements [converter.PayloadCodecWithSerializationContext].
+func (m *markedCodec) WithSerializationContext(ctx converter.SerializationContext) converter.PayloadCodec {
+	if codec, ok := m.codec.(converter.PayloadCodecWithSerializationContext); ok {
+		return &markedCodec{codec.WithSerializationContext(ctx)}
+	}
+	return m
+}
+
+func (m *markedCodec) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
 	encoded, err := m.codec.Encode(payloads)
 	return encoded, codecFailed(err)
 }
 
-func (m markedCodec) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
+func (m *markedCodec) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
 	decoded, err := m.codec.Decode(payloads)
 	return decoded, codecFailed(err)
 }
@@ -37,4 +48,8 @@ func codecFailed(err error) error {
 	return &codecError{err}
 }
 
-func ofCodec(err error) bool { return errors.As(err, new(*codecError)) }
+// ofCodec tells the error of a codec also where it is not marked, but of a request over
+// HTTP: none to Temporal is.
+func ofCodec(err error) bool {
+	return errors.As(err, new(*codecError)) || errors.As(err, new(*url.Error))
+}

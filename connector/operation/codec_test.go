@@ -83,11 +83,12 @@ func TestDescribeWithoutCodec(t *testing.T) {
 	codec.decode.Store(&down)
 	_, started := c.Start(t.Context(), one)
 	_, described := c.Describe(t.Context(), id)
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-	defer cancel()
-	_, found := c.Find(ctx, id)
-	require.Error(t, ctx.Err(), "it was asked once")
-	for _, err := range []error{started, described, found} {
+	d, err := c.Find(t.Context(), id)
+	require.NoError(t, err, "its state needs no codec")
+	require.Equal(t, operation.Completed, d.Status)
+	_, err = c.Read(t.Context(), d, 200*time.Millisecond)
+	require.ErrorIs(t, err, operation.ErrRunning)
+	for _, err := range []error{started, described} {
 		f, ok := errors.AsType[*contract.Failure](err)
 		require.True(t, ok, "%v", err)
 		require.Equal(t, contract.CodeUnavailable, f.Code)
@@ -107,9 +108,18 @@ func TestDescribeWithoutCodec(t *testing.T) {
 		return nil
 	}
 	codec.decode.Store(&backSoon)
-	d, err := c.Find(t.Context(), id)
+	result, err := c.Read(t.Context(), d, time.Minute)
 	require.NoError(t, err)
-	require.Equal(t, contract.EncodingValue, d.Tool.Encoding)
+	require.JSONEq(t, `{"n":1}`, string(result.Structured()))
+
+	missing := func() error { return converter.ErrEncodingIsNotSupported }
+	codec.decode.Store(&missing)
+	_, err = c.Describe(t.Context(), id)
+	f, ok := errors.AsType[*contract.Failure](err)
+	require.True(t, ok, "%v", err)
+	require.False(t, f.Retryable)
+	require.Contains(t, f.Message, "this program has no codec for it")
+	codec.decode.Store(nil)
 
 	again, err := c.Start(t.Context(), one)
 	require.NoError(t, err)
@@ -309,10 +319,38 @@ func TestACodecThatHangs(t *testing.T) {
 
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
-	_, err = c.Find(ctx, ids[0])
+	_, err = c.Describe(ctx, ids[0])
 	require.Error(t, err)
 	_, err = c.Start(ctx, one)
 	require.Error(t, err)
 	_, err = c.ListTools(ctx, "e", service, "", time.Minute)
 	require.Error(t, err)
+}
+
+// contextual is a codec that says for what it encodes.
+type contextual struct {
+	converter.PayloadCodec
+
+	of string
+}
+
+func (c contextual) WithSerializationContext(ctx converter.SerializationContext) converter.PayloadCodec {
+	return contextual{c.PayloadCodec, fmt.Sprintf("%T", ctx)}
+}
+
+func (c contextual) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
+	return nil, errors.New("for " + c.of)
+}
+
+// A marked codec is told what it encodes for, as the codec in it would be.
+func TestAMarkedCodecHasItsContext(t *testing.T) {
+	t.Parallel()
+
+	dc := converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), operation.Codec(contextual{}))
+	of := converter.WorkflowSerializationContext{Namespace: "n"}
+	_, err := converter.WithDataConverterSerializationContext(dc, of).ToPayload("x")
+	require.EqualError(t, err, fmt.Sprintf("for %T", of))
+
+	plain := operation.Codec(&brokenCodec{})
+	require.Same(t, plain, plain.(converter.PayloadCodecWithSerializationContext).WithSerializationContext(of))
 }

@@ -13,6 +13,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -66,9 +67,9 @@ type Description struct {
 	CancelRequested bool
 
 	note        note
-	unread      error // why the note could not be read
-	taken       bool  // a handler started it
-	lastAttempt error
+	taken       bool // a handler started it
+	summary     func() (string, error)
+	lastAttempt func() error
 }
 
 // Describe returns what Temporal knows of an operation. The error is a
@@ -76,18 +77,48 @@ type Description struct {
 // where a codec could not read what tells the calls apart, and how to read the
 // result.
 func (c *Client) Describe(ctx context.Context, id string) (Description, error) {
-	d, err := c.describe(ctx, id)
-	if err == nil && d.unread != nil {
-		return Description{}, &contract.Failure{
-			Code: contract.CodeUnavailable, Retryable: true, Cause: d.unread,
-			Message: fmt.Sprintf("What Temporal keeps of the operation %s cannot be decoded now; try again later.", id),
-		}
+	d, err := c.state(ctx, id)
+	if err != nil {
+		return Description{}, err
 	}
-	return d, err
+	if err := d.read(ctx); err != nil {
+		return Description{}, undecodable(id, err)
+	}
+	return d, nil
 }
 
-// describe is [Client.Describe] for who needs no note.
-func (c *Client) describe(ctx context.Context, id string) (Description, error) {
+func undecodable(id string, cause error) *contract.Failure {
+	f := &contract.Failure{Code: contract.CodeUnavailable, Cause: cause, Message: fmt.Sprintf("What Temporal keeps of the operation %s cannot be decoded", id)}
+	if errors.Is(cause, converter.ErrEncodingIsNotSupported) {
+		f.Message += ": it is encoded, and this program has no codec for it."
+		return f
+	}
+	f.Message += " now; try again later."
+	f.Retryable = true
+	return f
+}
+
+// Find returns the state of an operation, for which no codec is needed. A Temporal that
+// is away or overloaded is asked again, until ctx ends. The error is that of
+// [Client.Describe].
+func (c *Client) Find(ctx context.Context, id string) (Description, error) {
+	var pause backoff
+	for told := false; ; told = true {
+		d, err := c.state(ctx, id)
+		if err == nil || !c.transient(err) {
+			return d, err
+		}
+		if !told {
+			c.log.Warn("temporal does not answer, asking again", "operation_id", id, "error", err)
+		}
+		if !pause.sleep(ctx) {
+			return d, err
+		}
+	}
+}
+
+// state is what Temporal knows of an operation beside its payloads.
+func (c *Client) state(ctx context.Context, id string) (Description, error) {
 	d, err := c.handle(id).Describe(ctx, client.DescribeNexusOperationOptions{})
 	if err != nil {
 		if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {
@@ -98,44 +129,26 @@ func (c *Client) describe(ctx context.Context, id string) (Description, error) {
 	out := fromMetadata(&d.ClientNexusOperationMetadata)
 	out.taken = d.OperationToken != ""
 	out.CancelRequested = d.CancellationInfo != nil
-	out.lastAttempt = d.GetLastAttemptFailure()
-	var summary string
-	out.unread = codecFailed(within(ctx, func() (err error) {
-		summary, err = d.GetSummary()
-		return err
-	}))
-	if out.unread == nil {
-		out.note = parseNote(summary)
-		out.Tool, out.Arguments = out.note.tool(d.Operation), out.note.arguments
-	}
+	out.summary, out.lastAttempt = d.GetSummary, d.GetLastAttemptFailure
 	return out, nil
 }
 
-// Find is [Client.Describe] for who can wait: a Temporal that is away or overloaded
-// is asked again, until ctx ends, and so is a codec.
-func (c *Client) Find(ctx context.Context, id string) (Description, error) {
-	return c.find(ctx, id, c.Describe)
-}
-
-// FindState is [Client.Find] for who needs neither arguments nor result: what a codec
-// cannot read is left out.
-func (c *Client) FindState(ctx context.Context, id string) (Description, error) {
-	return c.find(ctx, id, c.describe)
-}
-
-func (c *Client) find(ctx context.Context, id string, describe func(context.Context, string) (Description, error)) (Description, error) {
-	var pause backoff
-	told := false
-	for {
-		d, err := describe(ctx, id)
-		if ofCodec(err) && !told {
-			c.log.Warn("what Temporal keeps of an operation cannot be decoded, asking again", "operation_id", id, "error", errors.Unwrap(err))
-			told = true
-		}
-		if err == nil || !c.transient(err) && !ofCodec(err) || !pause.sleep(ctx) {
-			return d, err
-		}
+// read reads what the call itself left in Temporal.
+func (d *Description) read(ctx context.Context) error {
+	if d.summary == nil {
+		return nil
 	}
+	var summary string
+	err := within(ctx, func() (err error) {
+		summary, err = d.summary()
+		return err
+	})
+	if err != nil {
+		return codecFailed(err)
+	}
+	d.note = parseNote(summary)
+	d.Tool, d.Arguments = d.note.tool(d.Tool.Name), d.note.arguments
+	return nil
 }
 
 func fromMetadata(m *client.NexusOperationMetadata) Description {
@@ -194,10 +207,11 @@ func (c *Client) List(ctx context.Context, caller Caller, filter Filter) ([]Desc
 	group.SetLimit(8)
 	for i := range calls {
 		group.Go(func() error {
-			if d, err := c.describe(ctx, calls[i].ID); err == nil {
+			if d, err := c.state(ctx, calls[i].ID); err == nil {
+				_ = d.read(ctx)
 				calls[i] = d
 			}
-			return nil // gone in the meantime: what is known must do
+			return nil // gone in the meantime, or not to be decoded: what is known must do
 		})
 	}
 	_ = group.Wait()

@@ -84,14 +84,16 @@ func (c *Client) ask(ctx context.Context, endpoint, service, operation string, i
 func (c *Client) whyNoAnswer(ctx context.Context, endpoint, id string) (why string, cause error) {
 	ctx, cancel := context.WithTimeout(ctx, lookBack)
 	defer cancel()
-	d, err := c.describe(ctx, id)
-	switch {
-	case err != nil:
+	d, err := c.state(ctx, id)
+	if err != nil {
+		return c.whoPolls(ctx, endpoint), ErrNoAnswer
+	}
+	switch last := d.lastAttempt(); {
 	case d.Status == Completed:
 		return "It answered too late, or this program cannot decode the answer; its log says so then.", nil
-	case d.lastAttempt != nil:
-		handler, ok := errors.AsType[*nexus.HandlerError](d.lastAttempt)
-		f := resultmap.FromError(d.lastAttempt)
+	case last != nil:
+		handler, ok := errors.AsType[*nexus.HandlerError](last)
+		f := resultmap.FromError(last)
 		if f.Code != contract.CodeTimedOut && (!ok || handler.Type != nexus.HandlerErrorTypeUpstreamTimeout) {
 			return "The last attempt ended with: " + f.Message, ErrNoAnswer
 		}

@@ -97,7 +97,7 @@ func (s *settings) lookFor(args json.RawMessage, wait time.Duration) json.RawMes
 	if wait == 0 {
 		wait = untilDone
 	}
-	s.server.WaitBudget = max(wait, waitBudget) // for what is looked up first, too
+	s.server.WaitBudget = max(wait, waitBudget)
 	o.Set("wait_seconds", fmt.Appendf(nil, "%.3f", wait.Seconds()))
 	return o.JSON()
 }
@@ -114,7 +114,7 @@ func (e env) readResult(ctx context.Context, c *cli.Context, server *mcpserver.S
 	result, _, err := server.PollTool(c.Context, contract.ToolGetOperationResult, args)
 	stopProgress()
 	if c.Err() != nil && (err != nil || result.IsError()) {
-		return e.interrupted(ctx, server, id, goesOn)
+		return e.interrupted(ctx, server, id, "If the call still runs, it goes on in Temporal.")
 	}
 	return e.printResult(c, result, err)
 }
@@ -210,6 +210,7 @@ func (e env) interrupted(ctx context.Context, server *mcpserver.Server, id, stat
 			ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 			defer cancel()
 			if err := server.Operations().Cancel(ctx, id, "cancelled at the terminal"); err != nil {
+				e.howToRead(id, state)
 				return err
 			}
 			fmt.Fprintln(e.err, "The cancellation is recorded.")
