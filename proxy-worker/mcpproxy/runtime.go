@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"github.com/durable-mcp/durable-mcp/proxy-worker/internal/mcpclient"
@@ -19,6 +20,7 @@ type runtime struct {
 	catalog *catalog
 	slots   chan struct{} // a token for each call under way
 	crowded *slog.Logger  // bounded: for calls without one
+	silent  atomic.Int32  // how often in a row the server did not say what it is
 	stop    context.CancelFunc
 }
 
@@ -32,6 +34,10 @@ const listTimeout = 30 * time.Second
 // slowStart is how long the start of a Worker waits for an upstream that it can do
 // without.
 const slowStart = 5 * time.Second
+
+// maxSilent is how many failures to say what it is, one after the other, are of the same
+// server.
+const maxSilent = 5
 
 var errSlowStart = errors.New("the server takes its time to start")
 
@@ -110,10 +116,10 @@ func (r *runtime) pause(timeout time.Duration) time.Duration {
 func (p *Proxy) fetch(ctx context.Context, r *runtime) (*listing, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.options.StartupTimeout+listTimeout, errors.New("listing the tools took too long"))
 	defer cancel()
-	list, err := p.fetchOnce(ctx, r.pool.Acquire)
+	list, err := p.fetchOnce(ctx, r, r.pool.Acquire)
 	var failed *mcpclient.Error
 	if errors.As(err, &failed) && failed.Lost && ctx.Err() == nil {
-		list, err = p.fetchOnce(ctx, r.pool.AcquireNew)
+		list, err = p.fetchOnce(ctx, r, r.pool.AcquireNew)
 	}
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
@@ -124,7 +130,7 @@ func (p *Proxy) fetch(ctx context.Context, r *runtime) (*listing, error) {
 // acquire is how a session is had.
 type acquire func(ctx context.Context, caller string) (*pool.Lease[*mcpclient.Session], error)
 
-func (p *Proxy) fetchOnce(ctx context.Context, acquire acquire) (list *listing, err error) {
+func (p *Proxy) fetchOnce(ctx context.Context, r *runtime, acquire acquire) (list *listing, err error) {
 	lease, err := acquire(ctx, listCaller)
 	if err != nil {
 		return nil, err
@@ -138,11 +144,14 @@ func (p *Proxy) fetchOnce(ctx context.Context, acquire acquire) (list *listing, 
 	}()
 	server, err := session.Renew(ctx, minRefresh)
 	if err != nil {
-		if failed, ok := errors.AsType[*mcpclient.Error](err); !ok || !failed.Retryable {
-			lease.Discard() // what does not say what it is may be another server by now
+		// What does not say what it is may be another server by now, or fail for a moment.
+		if failed, ok := errors.AsType[*mcpclient.Error](err); !ok || !failed.Retryable || r.silent.Add(1) >= maxSilent {
+			r.silent.Store(0)
+			lease.Discard()
 		}
 		return nil, notListed("server/discover", err)
 	}
+	r.silent.Store(0)
 	if !server.Has("tools") {
 		list = p.options.newListing(server, nil, 0)
 		list.warn("the server has no tools")

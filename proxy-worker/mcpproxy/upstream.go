@@ -50,8 +50,10 @@ type HTTPOptions struct {
 	// the error insufficient_scope, once each in a request. What its errors say is
 	// told to nobody, since it may be secret. Defaults to none.
 	OAuthHandler auth.OAuthHandler
-	// Client sends the requests. Its timeout bounds calls too. Defaults to one
-	// without a timeout.
+	// Client sends the requests. Its timeout bounds calls too. A RoundTripper of its
+	// own must not send a request again by itself, also not for a 401 (that is for an
+	// OAuthHandler): a tool that must not run twice might, or end as outcome unknown.
+	// Defaults to one without a timeout.
 	Client *http.Client
 	// SSE speaks the HTTP+SSE transport of 2024-11-05. Defaults to false:
 	// Streamable HTTP.

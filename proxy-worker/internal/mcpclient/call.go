@@ -21,8 +21,8 @@ type Request struct {
 	Params json.RawMessage
 	// Headers are arguments that the tool's schema asks to have as headers.
 	Headers map[string]string
-	// Once says that the request must not reach the server twice, whatever becomes of
-	// its connection.
+	// Once says that the request must not be sent again, whatever becomes of its
+	// connection.
 	Once bool
 	// Sending, unless it is nil, is called right before the first byte may go out.
 	Sending func()

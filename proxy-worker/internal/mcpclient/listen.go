@@ -60,6 +60,11 @@ func (s *Session) listen() {
 			var pe *contract.ProtocolError
 			if errors.As(err, &pe) && pe.Code == CodeMethodNotFound {
 				s.options.Logger.Debug("the server has no subscriptions")
+				now.mu.Lock()
+				if ctx.Err() == nil { // or there is another subscription
+					now.lists = nil // to be asked for anew
+				}
+				now.mu.Unlock()
 				return
 			}
 			s.options.Logger.Debug("the subscription to list changes ended", "error", err)

@@ -119,14 +119,11 @@ func (l *link) errorBody(m mcpclient.Message, resp *http.Response, session bool)
 		return nil, refusal
 	}
 	in, err := mcpclient.DecodeIncoming(raw)
-	if err != nil {
-		if session && resp.StatusCode == http.StatusBadRequest && saysSession(resp, raw) {
+	code, failed := errorCode(in)
+	if err != nil || !failed {
+		if session && resp.StatusCode == http.StatusBadRequest && saysSession(raw) {
 			return nil, sessionEnded(refusal)
 		}
-		return nil, refusal
-	}
-	code, failed := errorCode(in)
-	if !failed {
 		return nil, refusal
 	}
 	switch match(in, m.ID) {
@@ -171,17 +168,27 @@ func (l *link) errorText(resp *http.Response) (raw []byte, ok bool) {
 	return raw, ok
 }
 
-// maxSessionText bounds such a refusal: a longer one speaks of something else.
-const maxSessionText = 200
-
-var noSession = regexp.MustCompile(`(?i)\b(no valid|invalid|invalid or expired|unknown) session\b|\bsession (id )?(is )?(not found|not valid|invalid|unknown)\b`)
+// noSession matches a refusal of which the session is all that it speaks. One that
+// speaks of a session among other things may mean another kind, after it has run the
+// tool.
+var noSession = regexp.MustCompile(`(?i)^\s*(bad request|error)?[\s:.-]*(` +
+	`((no( valid| active)?|invalid|unknown|expired|missing|(invalid|missing) or \w+) (mcp[- ])?session[ _-]?(id)?( (provided|found|given|header))?)|` +
+	`((mcp[- ])?session[ _-]?(id)?( ["'\w-]+)? (is |has |was |does )?(not found|not valid|not exist|invalid|unknown|expired|terminated))` +
+	`)(:? ["'\w-]+)?[\s.!]*$`)
 
 // saysSession reports whether the text of a refusal is that the session is none: so do
-// servers that know neither a status nor a code for it. One that speaks of a session in
-// other words may mean another kind, after it has run the tool.
-func saysSession(resp *http.Response, text []byte) bool {
-	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	return kind != "text/html" && len(text) <= maxSessionText && noSession.Match(text)
+// servers that know neither a status nor a code for it.
+func saysSession(text []byte) bool {
+	if o, err := contract.ParseObject(text); err == nil {
+		for _, key := range []string{"error", "message", "detail"} {
+			var said string
+			if json.Unmarshal(o.Get(key), &said) == nil {
+				text = []byte(said)
+				break
+			}
+		}
+	}
+	return noSession.Match(text)
 }
 
 // matched says what a message is to a request.

@@ -130,37 +130,3 @@ func TestHTTP2SendsAgainWhatMayRunTwice(t *testing.T) {
 	require.Contains(t, failure(t, err).Message, "took the request and gave no answer")
 	require.EqualValues(t, 2, server.requests.Load())
 }
-
-// again is a RoundTripper that sends a request once more, whatever it is.
-type again struct{ http.RoundTripper }
-
-func (a again) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := a.RoundTripper.RoundTrip(r)
-	if err != nil {
-		return nil, err
-	}
-	_ = resp.Body.Close()
-	second := r.Clone(r.Context())
-	if second.Body, err = r.GetBody(); err != nil {
-		return nil, err
-	}
-	return a.RoundTripper.RoundTrip(second)
-}
-
-func TestAClientThatTriesAgainSendsOnce(t *testing.T) {
-	t.Parallel()
-	var requests atomic.Int32
-	link, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		requests.Add(1)
-		_, _ = io.Copy(io.Discard, r.Body)
-		reply(w, answer7)
-	}, func(o *streamable.Options) { o.Client = &http.Client{Transport: again{new(http.Transport)}} })
-	once := call()
-	once.Once = true
-	_, err := link.Exchange(t.Context(), once)
-	require.Equal(t, mcpclient.Sent, failure(t, err).Outcome)
-	require.EqualValues(t, 1, requests.Load())
-	_, err = link.Exchange(t.Context(), call())
-	require.NoError(t, err)
-	require.EqualValues(t, 3, requests.Load())
-}

@@ -334,7 +334,6 @@ func TestLostSession(t *testing.T) {
 		"null":     {404, `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}`},
 		"id":       {404, `{"jsonrpc":"2.0","id":7,"error":{"code":-32001,"message":"Session not found"}}`},
 		"400 text": {400, "Bad Request: No valid session ID provided"},
-		"400 word": {400, "Invalid session ID\n"},
 		"400 null": {400, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -359,25 +358,42 @@ func TestLostSession(t *testing.T) {
 	}
 }
 
-func TestA400OfAnotherKindKeepsTheSession(t *testing.T) {
+func TestA400ThatSpeaksOfTheSession(t *testing.T) {
 	t.Parallel()
-	for name, body := range map[string]string{
-		"another session": "the payment was taken, and the checkout session is closed",
-		"a page":          "<!DOCTYPE html><title>Bad Request</title><p>Invalid session",
-		"a long text":     "Invalid session ID" + strings.Repeat(" of the customer", 20),
+	for body, lost := range map[string]bool{
+		"Bad Request: No valid session ID provided\n":                    true,
+		"Invalid session ID":                                             true,
+		"Invalid or missing session ID":                                  true,
+		"Missing or invalid session ID.":                                 true,
+		`{"error":"Invalid or missing session ID"}`:                      true,
+		`{"code":400,"message":"Session not found: 6f1c-7"}`:             true,
+		"Invalid sessionId":                                              true,
+		"invalid session_id: 6f1c-7":                                     true,
+		"Invalid Mcp-Session-Id header":                                  true,
+		"Invalid MCP session ID":                                         true,
+		"Session 6f1c-7 not found":                                       true,
+		"Session has expired":                                            true,
+		"Session does not exist":                                         true,
+		"No active session":                                              true,
+		"Error: no session found":                                        true,
+		"the payment was taken, and the checkout session is closed":      false,
+		"Your checkout session is invalid; the card was charged":         false,
+		"Session invalid; the card was charged":                          false,
+		`{"error":{"message":"Invalid session ID"},"charged":true}`:      false,
+		"<!DOCTYPE html><title>Bad Request</title><p>Invalid session ID": false,
+		"Invalid session ID" + strings.Repeat(" of the customer", 20):    false,
+		"": false,
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(body, func(t *testing.T) {
 			t.Parallel()
 			link, _ := serve(t, session(status(400, body)))
 			initialize(t, link, false)
-			for range 2 {
-				_, err := link.Exchange(t.Context(), call())
-				e := failure(t, err)
-				require.Equal(t, mcpclient.Refused, e.Outcome)
-				require.False(t, e.Lost)
-				require.False(t, e.Retryable)
-			}
-			require.NoError(t, link.Err())
+			_, err := link.Exchange(t.Context(), call())
+			e := failure(t, err)
+			require.Equal(t, lost, e.Lost)
+			require.Equal(t, lost, e.Retryable)
+			require.Equal(t, lost, e.Outcome == mcpclient.NotSent)
+			require.Equal(t, lost, link.Err() != nil)
 		})
 	}
 }
@@ -431,24 +447,27 @@ func (c *deadConn) Write(b []byte) (int, error) {
 func TestStaleConnection(t *testing.T) {
 	t.Parallel()
 	conns := make(chan *deadConn, 10)
-	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+	transport := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, network, address)
 		c := &deadConn{Conn: conn}
 		conns <- c
 		return c, err
-	}}}
-	link, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		reply(w, answer7)
-	}, func(o *streamable.Options) { o.Client = client })
-	for range 5 {
-		sending := 0
-		m := call()
-		m.Sending = func() { sending++ }
-		_, err := link.Exchange(t.Context(), m)
-		require.NoError(t, err)
-		require.Equal(t, 1, sending)
-		(<-conns).dead.Store(true)
+	}}
+	for _, client := range []*http.Client{{Transport: transport}, {Transport: wrapped{transport}}} {
+		link, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			reply(w, answer7)
+		}, func(o *streamable.Options) { o.Client = client })
+		for i := range 6 {
+			sending := 0
+			m := call()
+			m.Once = i%2 == 0
+			m.Sending = func() { sending++ }
+			_, err := link.Exchange(t.Context(), m)
+			require.NoError(t, err)
+			require.Equal(t, 1, sending)
+			(<-conns).dead.Store(true)
+		}
 	}
 }
 

@@ -107,7 +107,7 @@ func (t *Transport) newRequest(ctx context.Context, r request, target *url.URL) 
 
 // send sends one request to one address.
 func (t *Transport) send(req *http.Request, once bool, sending func()) (*http.Response, error) {
-	c, try := *t.client, &try{base: cmp.Or(t.client.Transport, http.DefaultTransport), traced: t.traced, once: once, sending: sending}
+	c, try := *t.client, &try{base: t.client.Transport, traced: t.traced, once: once, sending: sending}
 	c.Transport = try
 	resp, err := c.Do(req)
 	if err != nil {
@@ -127,21 +127,20 @@ type try struct {
 	once    bool
 	sending func()
 
-	began, touched, streamed, written atomic.Bool
+	began, touched, streamed atomic.Bool
 }
 
-var errWritten = errors.New("the connection failed after the request was written")
+var errWritten = errors.New("the stream of the request failed after it was written")
 
 // RoundTrip implements [http.RoundTripper]. Over HTTP/1 net/http tries a POST again
 // only where it found the connection dead before it wrote. Over HTTP/2 it also does so
 // after a stream error that says nothing of what the server has done with the request,
-// and which one it was does not show here; a RoundTripper of somebody else's may do so
-// after anything.
+// and which one it was does not show here.
 func (t *try) RoundTrip(req *http.Request) (*http.Response, error) {
 	r := req.WithContext(httptrace.WithClientTrace(req.Context(), t.trace()))
 	if again := req.GetBody; again != nil {
 		r.GetBody = func() (io.ReadCloser, error) {
-			if t.once && (t.streamed.Load() || t.written.Load()) {
+			if t.once && t.streamed.Load() {
 				return nil, errWritten
 			}
 			return again()
@@ -157,7 +156,9 @@ func (t *try) trace() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
 		GetConn: func(string) {
 			t.began.Store(true)
-			if t.traced { // net/http tries again only with what it has not written; others may do so with anything
+			// Over HTTP/1 net/http has tried with what it has not written; others may do
+			// so with anything.
+			if t.traced && !t.streamed.Load() {
 				t.touched.Store(false)
 			}
 		},
@@ -172,11 +173,6 @@ func (t *try) trace() *httptrace.ClientTrace {
 			}
 		},
 		WroteHeaders: func() { t.touched.Store(true) },
-		WroteRequest: func(wrote httptrace.WroteRequestInfo) {
-			if wrote.Err == nil {
-				t.written.Store(true)
-			}
-		},
 	}
 }
 

@@ -89,8 +89,8 @@ func New(o Options) (*Transport, error) {
 	}
 	client := *base
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	client.Transport = cmp.Or(client.Transport, http.DefaultTransport)
 	_, t.traced = client.Transport.(*http.Transport)
-	t.traced = t.traced || client.Transport == nil
 	t.client = &client
 	return t, nil
 }
