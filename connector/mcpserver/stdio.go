@@ -98,7 +98,7 @@ type stdioConn struct {
 
 	write chan struct{} // has the token of who writes
 	out   io.Writer
-	wrote chan struct{} // has a token once a message is out
+	wrote chan struct{} // has a token once a message is out and an answer was to follow
 
 	mu       sync.Mutex
 	pending  map[jsonrpc.ID]*pendingRequest // without an answer
@@ -372,9 +372,13 @@ func (c *stdioConn) writeLine(data []byte) error {
 	c.write <- struct{}{}
 	defer func() { <-c.write }()
 	_, err := c.out.Write(append(restore(data), '\n'))
-	select {
-	case c.wrote <- struct{}{}:
-	default:
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.writing > 0 {
+		select {
+		case c.wrote <- struct{}{}:
+		default:
+		}
 	}
 	return err
 }

@@ -125,20 +125,23 @@ func (at *attempt) refuse(message string) error {
 			at.log.Warn("mcpproxy: the next attempt will not know that this one had no place", "error", err)
 		}
 	}
-	return later(message, at.queuePause())
+	pause := queuePause(at.refused)
+	if info := activity.GetInfo(at.ctx); info.ScheduleToCloseTimeout > 0 {
+		// Temporal ends a call whose time would run out in its pause.
+		left := time.Until(info.ScheduledTime.Add(info.ScheduleToCloseTimeout))
+		if left < 2*time.Second {
+			return final(&contract.Failure{Code: contract.CodeUnavailable, Message: message + " The time of the call is over before there is a place."})
+		}
+		pause = max(min(pause, left/2), time.Second)
+	}
+	return later(message, pause)
 }
 
-// queuePause is how long the call waits: 1 to 16 seconds, longer each time, and up to
-// half of it more, so that not all calls come back at once. Temporal ends a call whose
-// time would run out in its pause, so that ends before.
-func (at *attempt) queuePause() time.Duration {
-	pause := time.Second << min(max(at.refused-1, 0), 4)
-	pause += rand.N(pause / 2) //nolint:gosec // jitter is no secret
-	info := activity.GetInfo(at.ctx)
-	if info.ScheduleToCloseTimeout > 0 {
-		pause = min(pause, time.Until(info.ScheduledTime.Add(info.ScheduleToCloseTimeout))-time.Second)
-	}
-	return max(pause, time.Second)
+// queuePause is how long a call waits that found no place so often: 1 to 16 seconds,
+// and up to half of it more, so that not all of them come back at once.
+func queuePause(refused int32) time.Duration {
+	pause := time.Second << min(max(refused-1, 0), 4)
+	return pause + rand.N(pause/2) //nolint:gosec // jitter is no secret
 }
 
 // sending notes, durably, that the request goes out. Without an error it must not

@@ -20,7 +20,7 @@ type runtime struct {
 	catalog *catalog
 	slots   chan struct{} // a token for each call under way
 	crowded *slog.Logger  // bounded: for calls without one
-	silent  atomic.Int32  // how often in a row the server did not say what it is
+	failed  atomic.Int32  // lists, one after the other
 	stop    context.CancelFunc
 }
 
@@ -35,9 +35,9 @@ const listTimeout = 30 * time.Second
 // without.
 const slowStart = 5 * time.Second
 
-// maxSilent is how many failures to say what it is, one after the other, are of the same
-// server.
-const maxSilent = 5
+// maxFailed is how many lists, one after the other, may fail in a session: a server that
+// fails for a moment is the same one after it.
+const maxFailed = 3
 
 var errSlowStart = errors.New("the server takes its time to start")
 
@@ -137,21 +137,24 @@ func (p *Proxy) fetchOnce(ctx context.Context, r *runtime, acquire acquire) (lis
 	}
 	defer lease.Release()
 	session := lease.Session()
+	replaced := false
 	defer func() {
-		if failed, ok := errors.AsType[*mcpclient.Error](err); ok && failed.Lost || err != nil && ctx.Err() != nil { // one that hangs is replaced
+		failed, ok := errors.AsType[*mcpclient.Error](err)
+		switch {
+		case err == nil:
+			r.failed.Store(0)
+		case replaced, ok && failed.Lost, ctx.Err() != nil /* one that hangs */, r.failed.Add(1) >= maxFailed:
+			r.failed.Store(0)
 			lease.Discard()
 		}
 	}()
 	server, err := session.Renew(ctx, minRefresh)
 	if err != nil {
-		// What does not say what it is may be another server by now, or fail for a moment.
-		if failed, ok := errors.AsType[*mcpclient.Error](err); !ok || !failed.Retryable || r.silent.Add(1) >= maxSilent {
-			r.silent.Store(0)
-			lease.Discard()
-		}
+		// What can no longer say what it is is another server by now.
+		failed, ok := errors.AsType[*mcpclient.Error](err)
+		replaced = !ok || !failed.Retryable
 		return nil, notListed("server/discover", err)
 	}
-	r.silent.Store(0)
 	if !server.Has("tools") {
 		list = p.options.newListing(server, nil, 0)
 		list.warn("the server has no tools")

@@ -118,32 +118,30 @@ func (l *link) errorBody(m mcpclient.Message, resp *http.Response, session bool)
 	if !ok {
 		return nil, refusal
 	}
+	refused := session && resp.StatusCode == http.StatusBadRequest
+	gone := refused && saysSession(raw)
 	in, err := mcpclient.DecodeIncoming(raw)
-	code, failed := errorCode(in)
-	if err != nil || !failed {
-		if session && resp.StatusCode == http.StatusBadRequest && saysSession(raw) {
-			return nil, sessionEnded(refusal)
+	if code, failed := errorCode(in); err == nil && failed {
+		switch match(in, m.ID) {
+		case matches:
+			// With a session, 404 says that the session has ended, unless the error says
+			// that it is the method that was not found.
+			if !refusal.Lost || code == mcpclient.CodeMethodNotFound {
+				return raw, nil
+			}
+		case matchesNull:
+			gone = gone || refused && (code == codeBadSession || code == codeNoSession)
+			// These say by their status alone what is to be done about them; and where the
+			// server, or what stands before it, failed with the request in its hands, an
+			// error that names no request does not say that it did not run.
+			if !gone && !refusal.Lost && refusal.Outcome != mcpclient.Sent && resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusTooManyRequests {
+				return raw, nil
+			}
+		case malformed, foreign:
 		}
-		return nil, refusal
 	}
-	switch match(in, m.ID) {
-	case matches:
-		// With a session, 404 says that the session has ended, unless the error says
-		// that it is the method that was not found.
-		if !refusal.Lost || code == mcpclient.CodeMethodNotFound {
-			return raw, nil
-		}
-	case matchesNull:
-		if session && resp.StatusCode == http.StatusBadRequest && (code == codeBadSession || code == codeNoSession) {
-			return nil, sessionEnded(refusal)
-		}
-		// These say by their status alone what is to be done about them; and where the
-		// server, or what stands before it, failed with the request in its hands, an
-		// error that names no request does not say that it did not run.
-		if !refusal.Lost && refusal.Outcome != mcpclient.Sent && resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusTooManyRequests {
-			return raw, nil
-		}
-	case malformed, foreign:
+	if gone {
+		return nil, sessionEnded(refusal)
 	}
 	return nil, refusal
 }
@@ -168,27 +166,39 @@ func (l *link) errorText(resp *http.Response) (raw []byte, ok bool) {
 	return raw, ok
 }
 
-// noSession matches a refusal of which the session is all that it speaks. One that
-// speaks of a session among other things may mean another kind, after it has run the
-// tool.
-var noSession = regexp.MustCompile(`(?i)^\s*(bad request|error)?[\s:.-]*(` +
-	`((no( valid| active)?|invalid|unknown|expired|missing|(invalid|missing) or \w+) (mcp[- ])?session[ _-]?(id)?( (provided|found|given|header))?)|` +
-	`((mcp[- ])?session[ _-]?(id)?( ["'\w-]+)? (is |has |was |does )?(not found|not valid|not exist|invalid|unknown|expired|terminated))` +
-	`)(:? ["'\w-]+)?[\s.!]*$`)
+// maxSessionText bounds a refusal that speaks of the session alone.
+const maxSessionText = 500
+
+// noSession matches a refusal that begins with the session's being none. One that comes
+// to speak of a session may mean another kind, after it has run the tool.
+var noSession = regexp.MustCompile(`(?is)^\s*((bad request|error|not found|invalid request|unauthorized)\s*[:.-]\s*)*(` +
+	`(no( valid| active)?|invalid|unknown|expired|missing|(invalid|missing) or \w+) ` + session + `( (provided|found|given|header|format))?|` +
+	session + `( (\S*[\d-]\S*|"[^"]*"|'[^']*'))?:? (is |has |was |does |has been )?(not found|not valid|not exist|not initialized|invalid|unknown|expired|terminated|closed)|` +
+	`no transport (found )?for session[ _-]?id` +
+	`)( or [\w ]+)?(\s*([.:(!]|,? ?please).*|\s*)$`)
+
+const session = `(mcp[- ])?session([ _-]?id)?`
 
 // saysSession reports whether the text of a refusal is that the session is none: so do
-// servers that know neither a status nor a code for it.
+// servers that know neither a status nor a code for it. In JSON it may be any of the
+// members that errors have.
 func saysSession(text []byte) bool {
-	if o, err := contract.ParseObject(text); err == nil {
-		for _, key := range []string{"error", "message", "detail"} {
-			var said string
-			if json.Unmarshal(o.Get(key), &said) == nil {
-				text = []byte(said)
-				break
-			}
+	if len(text) > maxSessionText {
+		return false
+	}
+	o, err := contract.ParseObject(text)
+	if err != nil {
+		return noSession.Match(text)
+	}
+	for _, key := range []string{"error", "message", "detail", "title"} {
+		var said string
+		switch value := o.Get(key); {
+		case contract.TypeName(value) == "an object" && saysSession(value),
+			json.Unmarshal(value, &said) == nil && noSession.MatchString(said):
+			return true
 		}
 	}
-	return noSession.Match(text)
+	return false
 }
 
 // matched says what a message is to a request.
