@@ -24,8 +24,8 @@ const MaxFrameBytes = 16 << 20
 // ServeStdio serves one client over a pair of pipes, newline-delimited, until
 // the client closes its side or ctx ends. Requests under way then get up to
 // grace to be answered, the last of it as still running; their operations go on
-// in any case. Answers that are on their way out by then go out for as long as the
-// client reads one a second. It returns nil after an orderly end. Where in has not
+// in any case. What is on its way out by then goes out for as long as the client reads
+// one message a second. It returns nil after an orderly end. Where in has not
 // ended by then, one goroutine stays that reads it, until the caller closes it; where
 // the client does not read, one that writes to out.
 //
@@ -78,7 +78,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, gr
 	}
 }
 
-// lastWrite is how long the next answer may take to be out once the session is closed:
+// lastWrite is how long the next message may take to be out once the session is closed:
 // a write to a pipe that nobody reads does not end by itself.
 const lastWrite = time.Second
 
@@ -98,7 +98,7 @@ type stdioConn struct {
 
 	write chan struct{} // has the token of who writes
 	out   io.Writer
-	wrote chan struct{} // has a token once a message is out and an answer was to follow
+	wrote chan struct{} // has a token once a message is out
 
 	mu       sync.Mutex
 	pending  map[jsonrpc.ID]*pendingRequest // without an answer
@@ -372,13 +372,9 @@ func (c *stdioConn) writeLine(data []byte) error {
 	c.write <- struct{}{}
 	defer func() { <-c.write }()
 	_, err := c.out.Write(append(restore(data), '\n'))
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.writing > 0 {
-		select {
-		case c.wrote <- struct{}{}:
-		default:
-		}
+	select {
+	case c.wrote <- struct{}{}:
+	default:
 	}
 	return err
 }
