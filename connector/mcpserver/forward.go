@@ -33,8 +33,9 @@ type route struct {
 }
 
 // forward asks the services that may know the answer, one after the other until
-// one does. All of it takes no longer than the wait budget: nothing is kept for
-// a reader that is gone.
+// one does. That takes no longer than the wait budget: nothing is kept for a reader
+// that is gone. Which they are may take a look at their lists before, which has the
+// time of a discovery.
 func (s *Server) forward(ctx context.Context, f feature, method string, req clientRequest, params contract.Object) (mcp.Result, error) {
 	done, err := s.takeCall()
 	if err != nil {

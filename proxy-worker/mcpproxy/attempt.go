@@ -105,7 +105,6 @@ func (at *attempt) nothing() string {
 // refuse ends an attempt for which the proxy has no place. It is none of the policy's:
 // the call waits as it would in Temporal's queue.
 func (at *attempt) refuse(message string) error {
-	at.waits = true
 	at.runtime.crowded.Warn("mcpproxy: too many calls are under way; more of them wait", "calls", cap(at.runtime.slots))
 	at.mu.Lock()
 	defer at.mu.Unlock()
@@ -134,6 +133,7 @@ func (at *attempt) refuse(message string) error {
 		}
 		pause = max(min(pause, left/2), time.Second)
 	}
+	at.waits = true
 	return later(message, pause)
 }
 
